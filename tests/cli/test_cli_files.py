@@ -230,7 +230,7 @@ READ = {
     "blanks in numbers": case(
         lines("a b y", lambda i, y: f"{X[i]}  {1 + i}\u202f{i % 7 + 100} {y}"),
         {"a": "number", "b": "number"},
-        "'b': '1\\u202f100' is read as 1100",
+        "'b': '10\\u202f102' is read as 10102",
         sep="blank",
     ),
     "separators of lines in cells": case(
@@ -819,11 +819,8 @@ FAULTS = {  # how a file is made of header h and rows r, and the sentence; None:
     ),
     "total": (lambda h, r: joined(h, *r, "9999,Total,"), f"line 62 (9999, {TOTAL}"),
     "total.xlsx": (lambda h, r: book(h, *r, ",Total,"), f"row 62 ({TOTAL}"),
-    "mean": (
-        lambda h, r: joined(h, *r, "30.5,Mean:,"),
-        "line 62 (30.5, Mean:) looks like a line of",
-    ),
-    "data.xlsx": (lambda h, r: book("7,Oslo,yes", *r), "the first line holds data (7, Oslo, yes)"),
+    "mean": (lambda h, r: joined(h, *r, "30.5,Mean:,"), "line 62 (30.5, Mean:) looks like a line"),
+    "data.xlsx": (lambda h, r: book(*r), "the first line holds data ("),
     "footer": (lambda h, r: joined(h, *r, "", "(60 rows)"), "line 63: has 1 cell, the header has"),
     "numbers of R": (lambda h, r: joined(h, *(f"{i},{x}" for i, x in enumerate(r))), None),
     "names of R": (lambda h, r: joined(h, *(f'"k{i}",{x}' for i, x in enumerate(r))), None),

@@ -132,7 +132,7 @@ def test_ids_and_crowded_text_columns_are_noted(folder, capsys):
     assert notes == [
         "note: column 'id' is not used: its text, such as '00002x', differs in nearly every row, "
         "like an id (--keep id uses it)",
-        "note: column 'many' has 100 different texts, such as 'v0', and is read by their letters; "
+        "note: column 'many' has 100 different texts, such as 'v10', and is read by their letters; "
         "--drop many leaves it out",
         "note: column 'grade' alone orders the rows with an AUC of 1.0000: likely a leak of the "
         "target; --drop grade unless it is known when rows are ranked",

@@ -222,6 +222,11 @@ READ = {
         {"c": "category"},
         "', and they are categories; --drop c leaves it out",
     ),
+    "years and a slip": case(
+        csv(c=["~5", *(f"{1 + i % 3} year{'s' * (i % 3 > 0)}" for i in range(1, N))]),
+        {"c": "category"},
+        "'c' holds codes such as '~5', and they are categories",
+    ),
     "halves of years": case(
         csv(c=[f"20{20 + i % 4}H{1 + i % 2}" for i in range(N)]),
         {"c": "category"},

@@ -439,32 +439,32 @@ def _id_reason(column: Column, kind: str) -> str:
 
 def _note_codes(column: Column, kind: str) -> None:
     """Note a feature that may hold codes."""
-    name, drop, values = quote(column.name), f"--drop {quote(column.name)}", column.integers
-    texts = column.texts[0] if column.is_text else []
+    name, drop = quote(column.name), f"--drop {quote(column.name)} leaves it out"
+    values, texts = column.integers, column.texts[0] if column.is_text else []
     if kind == CATEGORY:
-        codes = [text for text in texts if _CODE.fullmatch(text)]
-        example = f"such as {(codes or texts or [''])[0][:40]!r}"
+        are_amounts = column.parsed.read(column.parsed.amount_form(".")).notna()
+        pairs = zip(texts, are_amounts, strict=True)
+        codes = [text for text, is_amount in pairs if is_amount or _CODE.fullmatch(text)]
+        example = f"such as {(codes or texts)[0][:40]!r}"
         way = "is read by their letters" if len(texts) > FEW_VALUES else "they are categories"
         if column.table.kind != TYPED and notation.have_leading_zeros(texts):
             what = f"numbers that begin with zeros, like codes, {example}, and {way}"
-            column.note(f" holds {what}; --keep {name} makes them amounts, {drop} leaves it out")
+            column.note(f" holds {what}; --keep {name} makes them amounts, {drop}")
         elif len(texts) > FEW_VALUES:
-            what = f"{len(texts)} different texts, {example}, and {way}"
-            column.note(f" has {what}; {drop} leaves it out")
+            column.note(f" has {len(texts)} different texts, {example}, and {way}; {drop}")
         elif len(codes) > len(texts) / 2:
-            column.note(f" holds codes {example}, and {way}; {drop} leaves it out")
+            column.note(f" holds codes {example}, and {way}; {drop}")
     elif kind == NUMBER:
-        code = next(filter(notation.LIKE_CODE.fullmatch, texts), "")
+        odd = next(filter(notation.LIKE_CODE.fullmatch, texts), "")
         is_long = len(values) >= _MIN_DIFFERENT and values.min() >= _LONG
         is_long |= len(values) > 2 and (np.abs(values) >= 10**8).mean() >= _MOST
         is_code = values.nunique() > 2 and _OF_CODES.search(_words(column.name))
         is_date = are_dates(values.to_numpy(np.float64))
-        is_long = is_long and _nearly_differ(values.nunique(), len(values))
-        if code or is_date or is_code or is_long:
-            what = f"holds {code!r}, like a code" if code else "holds long integers, like ids"
+        if odd or is_date or is_code or (is_long and _nearly_differ(values.nunique(), len(values))):
+            what = f"holds {odd!r}, like a code" if odd else "holds long integers, like ids"
             what = "has the name of codes" if is_code else what
             what = "looks like dates without separators" if is_date else what
-            ways = f"--category {name} makes them categories, {drop} leaves it out"
+            ways = f"--category {name} makes them categories, {drop}"
             column.note(f" {what}, but is read as numbers; {ways}")
 
 

@@ -166,10 +166,10 @@ class Rows(Sums):
         exponent = int(np.frexp(self.largest(heaviest))[1])
         if _SMALLEST_WEIGHT <= exponent <= _LARGEST_WEIGHT:
             return self
-        target = 0 if exponent < 0 else _LARGEST_WEIGHT
+        new_exponent = 0 if exponent < 0 else _LARGEST_WEIGHT
         # Rows that are far lighter, or far heavier but in no pair, keep a finite logarithm.
         with np.errstate(over="ignore", under="ignore"):
-            weight = np.ldexp(self.weight, target - exponent)
+            weight = np.ldexp(self.weight, new_exponent - exponent)
         return replace(self, weight=np.clip(weight, 2.0**-1000, 2.0**500))
 
     @shared_property

@@ -219,7 +219,7 @@ class EachPair:
 
     def sums(self, batch: Batch, with_second: bool, with_value: bool) -> PairSums:
         """Return the sums, of the shapes of the batch; the value only with `with_value`."""
-        a, b = batch.of_upper(self.rows.above), batch.of_lower(self.rows.below)
+        a, b = batch.of_upper(self.rows.w_upper), batch.of_lower(self.rows.w_lower)
         value, *slopes = derivatives(self.loss, self._margins(batch), with_second)
         sums = []
         for slope in slopes:
@@ -230,9 +230,9 @@ class EachPair:
 
     def heights(self, batch: Batch) -> Floats:
         """Return the loss of each lower row's pairs."""
-        above = batch.of_upper(self.rows.above)
+        w_upper = batch.of_upper(self.rows.w_upper)
         losses = self.loss.value(self._margins(batch))
-        return _cleared(batch.sum_upper(above, losses), batch.pad_lower)
+        return _cleared(batch.sum_upper(w_upper, losses), batch.pad_lower)
 
     def _margins(self, batch: Batch) -> Floats:
         upper, lower = self.rows.scores[batch.upper], self.rows.scores[batch.lower]

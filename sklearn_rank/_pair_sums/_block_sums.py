@@ -119,8 +119,8 @@ class BlockSums:
     def sums(
         self,
         scores: Floats,
-        above: Floats,
-        below: Floats,
+        w_upper: Floats,
+        w_lower: Floats,
         with_second: bool = False,
         with_value: bool = True,
     ) -> PairSums:
@@ -130,12 +130,12 @@ class BlockSums:
         value, row_sums = 0.0, [np.zeros(n_rows) for _ in range(4 if with_second else 2)]
         for first, middle, last in self._large:
             i, k = slice(first, middle), slice(middle, last)
-            block = self._sums_of(scores[i], above[i], scores[k], below[k], with_second)
+            block = self._sums_of(scores[i], w_upper[i], scores[k], w_lower[k], with_second)
             value += block.value
             for out, role_rows, sums in zip(row_sums, (i, k, i, k), block[1:], strict=False):
                 out[role_rows] += sums
         if self._batches:
-            batch_method = self._method(WeightedScores(scores, above, below))
+            batch_method = self._method(WeightedScores(scores, w_upper, w_lower))
             for batch in self._batches:
                 batch_value, *batch_sums = batch_method.sums(batch, with_second, with_value)
                 value += batch_value
@@ -194,10 +194,10 @@ class BlockSums:
     def _sums_at_zero(self, a: Floats, b: Floats, with_second: bool) -> PairSums:
         """Return the sums of one block at scores of zero, where every fit begins."""
         loss, *slopes = (float(x[0]) for x in derivatives(self.loss, np.zeros(1), with_second))
-        above, below = float(a.sum()), float(b.sum())
-        upper = [np.full(len(a), slope * below) for slope in slopes]
-        lower = [np.full(len(b), slope * above) for slope in slopes]
-        return PairSums(loss * above * below, upper[0], lower[0], *upper[1:], *lower[1:])
+        w_upper, w_lower = float(a.sum()), float(b.sum())
+        upper = [np.full(len(a), slope * w_lower) for slope in slopes]
+        lower = [np.full(len(b), slope * w_upper) for slope in slopes]
+        return PairSums(loss * w_upper * w_lower, upper[0], lower[0], *upper[1:], *lower[1:])
 
     def _heights_pair_by_pair(self, f: Floats, a: Floats, g: Floats) -> Floats:
         """Return the heights of the lower rows of one block, pair by pair."""

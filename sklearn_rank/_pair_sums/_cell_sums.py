@@ -101,13 +101,13 @@ class CellSums:
         value = self.preferences.lists.total(sum(values)) / scale
         return value, gradient, np.maximum(second[0], 0.0) if second else EMPTY
 
-    def sums(self, scores: Floats, above: Floats, below: Floats, *options: bool) -> PairSums:
+    def sums(self, scores: Floats, w_upper: Floats, w_lower: Floats, *options: bool) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
         parts = self.in_parts(
-            scores, lambda part: part.sums(above[part.rows], below[part.rows], *options)
+            scores, lambda part: part.sums(w_upper[part.rows], w_lower[part.rows], *options)
         )
         if parts is None:
-            return self._fallback.sums(scores, above, below, *options)
+            return self._fallback.sums(scores, w_upper, w_lower, *options)
         values, *sums = zip(*parts, strict=True)
         value = self.preferences.lists.total(sum(values))
         return PairSums(value, *map(np.concatenate, sums))
@@ -270,19 +270,19 @@ class QueryCells(KeptSums):
         sums together.
         """
         moments = self._segment_moments(weight)
-        above, below = (self._scan("lower", moments), self._scan("upper", moments))
+        upper_sums, lower_sums = (self._scan("lower", moments), self._scan("upper", moments))
         for order, rows in enumerate(out, start=1):
             kernel = self._kernels[order]
             if self._slope_sum is None:
-                coefficients = below @ kernel + (-1) ** order * (above @ kernel.T)
+                coefficients = lower_sums @ kernel + (-1) ** order * (upper_sums @ kernel.T)
             else:
-                coefficients = (above + below) @ kernel
+                coefficients = (upper_sums + lower_sums) @ kernel
                 if order == 1:  # phi'(m) = mirror - phi'(-m) for a lower row
                     constants = slice(None, None, self._powers.shape[1])
-                    mass = above[:, constants].sum(axis=1, keepdims=True)
+                    mass = upper_sums[:, constants].sum(axis=1, keepdims=True)
                     coefficients[:, constants] -= self._slope_sum * mass
             self._evaluate_at_rows(coefficients, rows)
-        return float(np.vdot(above @ self._kernels[0].T, moments))
+        return float(np.vdot(upper_sums @ self._kernels[0].T, moments))
 
     def _moments(self, role: str, weight: Floats) -> Floats:
         """Return the moments of the rows above each segment, or below it."""

@@ -274,13 +274,13 @@ class FactoredSums:
         return value, _unlogged(log_value, gradient), _unlogged(log_value, curvature)
 
     def sums(
-        self, scores: Floats, above: Floats, below: Floats, with_second: bool, with_value: bool
+        self, scores: Floats, w_upper: Floats, w_lower: Floats, with_second: bool, with_value: bool
     ) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
-        upper, lower = self.heights(scores, below, "bottom"), self.heights(scores, above)
+        upper, lower = self.heights(scores, w_lower, "bottom"), self.heights(scores, w_upper)
         value = 0.0
         if with_value:
-            local_value = float(above @ np.where(above > 0, upper, 0.0))
+            local_value = float(w_upper @ np.where(w_upper > 0, upper, 0.0))
             value = self._sides["top"].preferences.total(local_value)
         return PairSums(value, -upper, -lower, *((upper, lower) if with_second else ()))
 

@@ -41,15 +41,15 @@ class SortedSides:
     def weights(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
         """Return the weights of the sorted upper rows and of the sorted lower ones, else 0."""
         # In place: pages of fresh arrays cost more than the sums.
-        above, below = np.empty((2, len(self.order)))
+        w_upper, w_lower = np.empty((2, len(self.order)))
         if (a == a[0]).all() and (b == b[0]).all():
-            np.multiply(self.is_upper, a[0], out=above)
-            np.multiply(~self.is_upper, b[0], out=below)
+            np.multiply(self.is_upper, a[0], out=w_upper)
+            np.multiply(~self.is_upper, b[0], out=w_lower)
         else:
-            np.concatenate([a, b]).take(self.order, out=below, mode="clip")
-            np.multiply(below, self.is_upper, out=above)
-            below -= above
-        return above, below
+            np.concatenate([a, b]).take(self.order, out=w_lower, mode="clip")
+            np.multiply(w_lower, self.is_upper, out=w_upper)
+            w_lower -= w_upper
+        return w_upper, w_lower
 
     def masses(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
         """Return the weight of the upper rows up to each point, and of the lower from it on."""

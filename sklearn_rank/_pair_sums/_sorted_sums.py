@@ -55,7 +55,7 @@ def _split(sides: SortedSides, upper: Floats, lower: Floats) -> tuple[Floats, Fl
     return sides.split(np.where(sides.is_upper, upper, lower))
 
 
-def _active(sides: SortedSides, above: Floats, below: Floats) -> tuple[Floats, Floats]:
+def _active(sides: SortedSides, mass_above: Floats, mass_below: Floats) -> tuple[Floats, Floats]:
     """Return the weight of each row's active pairs: of upper rows, and of lower rows.
 
     All rows of one point have its last A and its first B, which they already have where the upper
@@ -65,9 +65,9 @@ def _active(sides: SortedSides, above: Floats, below: Floats) -> tuple[Floats, F
     if (~is_new & (sides.is_upper[1:] > sides.is_upper[:-1])).any():
         run_start = np.flatnonzero(np.concatenate([[True], is_new]))
         run_length = np.diff(run_start, append=len(sides.order))
-        above = np.repeat(above[run_start + run_length - 1], run_length)
-        below = np.repeat(below[run_start], run_length)
-    return _split(sides, below, above)
+        mass_above = np.repeat(mass_above[run_start + run_length - 1], run_length)
+        mass_below = np.repeat(mass_below[run_start], run_length)
+    return _split(sides, mass_below, mass_above)
 
 
 def sorted_list(
@@ -79,20 +79,20 @@ def sorted_list(
     def heights_of(weight: Floats, side: str) -> Floats:
         return heights(sides if side == "top" else _sort(-g, -f), weight)
 
-    def sums_of(above: Floats, below: Floats, with_second: bool = False, **_: bool) -> PairSums:
-        return sums(sides, above, below, *[True] * with_second)
+    def sums_of(w_upper: Floats, w_lower: Floats, with_second: bool = False, **_: bool) -> PairSums:
+        return sums(sides, w_upper, w_lower, *[True] * with_second)
 
     return OnePart(heights_of, sums_of, len(f))
 
 
 def hinge_sums(sides: SortedSides, a: Floats, b: Floats) -> PairSums:
     """Return the sums for upper rows with weights a and lower rows with weights b."""
-    above, below = sides.masses(a, b)
+    mass_above, mass_below = sides.masses(a, b)
     value = sum(
-        float(sides.spacing[block] @ (above[block] * below[1:][block]))
+        float(sides.spacing[block] @ (mass_above[block] * mass_below[1:][block]))
         for block in blocks(len(sides.spacing))
     )
-    upper, lower = _active(sides, above, below)
+    upper, lower = _active(sides, mass_above, mass_below)
     return PairSums(value, np.negative(upper, out=upper), np.negative(lower, out=lower))
 
 

@@ -65,7 +65,7 @@ class PartSums(Protocol):
         """Return the loss of each row's pairs, see `PairLoss.heights`."""
 
     def sums(
-        self, above: Floats, below: Floats, with_second: bool = False, with_value: bool = True
+        self, w_upper: Floats, w_lower: Floats, with_second: bool = False, with_value: bool = True
     ) -> PairSums:
         """Return the sums with separate weights for the two roles, see `PairLoss.sums`."""
 
@@ -95,18 +95,18 @@ class KeptSums(ABC):
         return self._in_role("lower" if side == "top" else "upper", weight, [0])[0]
 
     def sums(
-        self, above: Floats, below: Floats, with_second: bool = False, with_value: bool = True
+        self, w_upper: Floats, w_lower: Floats, with_second: bool = False, with_value: bool = True
     ) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
         orders = [1, 2][: 1 + with_second]
-        upper = self._in_role("upper", below, orders)
-        lower = self._in_role("lower", above, orders)
-        value = self._value(above, below) if with_value else 0.0
+        upper = self._in_role("upper", w_lower, orders)
+        lower = self._in_role("lower", w_upper, orders)
+        value = self._value(w_upper, w_lower) if with_value else 0.0
         return PairSums(value, upper[0], lower[0], *upper[1:], *lower[1:])
 
-    def _value(self, above: Floats, below: Floats) -> float:
+    def _value(self, w_upper: Floats, w_lower: Floats) -> float:
         """Return the sum over all pairs."""
-        return float(np.vdot(below, self.heights(above, "top")))
+        return float(np.vdot(w_lower, self.heights(w_upper, "top")))
 
     def _forget(self) -> None:
         """Forget all sums."""
@@ -158,8 +158,8 @@ def one_list(
         upper, lower = (f, g) if side == "top" else (-g, -f)
         return heights(upper, weight, lower, **options)
 
-    def sums_of(above: Floats, below: Floats, with_second: bool = False, **_: bool) -> PairSums:
-        return sums(f, above, g, below, *[True] * with_second, **options)
+    def sums_of(w_upper: Floats, w_lower: Floats, with_second: bool = False, **_: bool) -> PairSums:
+        return sums(f, w_upper, g, w_lower, *[True] * with_second, **options)
 
     return OnePart(heights_of, sums_of, len(f))
 
@@ -216,15 +216,15 @@ class WeightedScores:
     ----------
     scores : ndarray of shape (n_rows,)
         Scores.
-    above, below : ndarray of shape (n_rows,)
+    w_upper, w_lower : ndarray of shape (n_rows,)
         Weights of the rows as upper and as lower rows of pairs.
     margin : float, default=0.0
         The margin that each pair needs: it is subtracted from the difference of the scores.
     """
 
     scores: Floats
-    above: Floats
-    below: Floats
+    w_upper: Floats
+    w_lower: Floats
     margin: float = 0.0
 
 

@@ -205,19 +205,19 @@ class ListInCells(KeptSums):
         return list(zip(slices, cells, strict=True))
 
     def sums(
-        self, above: Floats, below: Floats, with_second: bool = False, with_value: bool = True
+        self, w_upper: Floats, w_lower: Floats, with_second: bool = False, with_value: bool = True
     ) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
         if self._sums.collective is not None:  # one message for both
-            sides = self._moments_here("upper", above), self._moments_here("lower", below)
+            sides = self._moments_here("upper", w_upper), self._moments_here("lower", w_lower)
             upper, lower = self._sums.totals(*sides)
-            self._kept_sums["lower", -1, id(above)] = above, upper
-            self._kept_sums["upper", -1, id(below)] = below, _mirrored(lower)
-        return super().sums(above, below, with_second, with_value)
+            self._kept_sums["lower", -1, id(w_upper)] = w_upper, upper
+            self._kept_sums["upper", -1, id(w_lower)] = w_lower, _mirrored(lower)
+        return super().sums(w_upper, w_lower, with_second, with_value)
 
-    def _value(self, above: Floats, below: Floats) -> float:
+    def _value(self, w_upper: Floats, w_lower: Floats) -> float:
         """Return the sum over all pairs: by cells, of which there are fewer than rows."""
-        upper, lower = self._kept_moments("lower", above), self._kept_moments("upper", below)
+        upper, lower = self._kept_moments("lower", w_upper), self._kept_moments("upper", w_lower)
         return float(np.vdot(_mirrored(lower), self._axis.sums([0], upper)[0]))
 
     def _moments(self, role: str, weight: Floats) -> Floats:

@@ -60,9 +60,9 @@ class RowExponentials:
         self._exp_score = np.exp(centred, out=centred)
         self._exp_minus_score = 1.0 / self._exp_score
         self._exp_margin = float(np.exp(min(rows.margin, _WIDEST)))
-        self._above, self._below = _unless_one(rows.above), _unless_one(rows.below)
-        self._max_weight = queries.reduce(np.maximum, rows.above)
-        self._has_equal_weights = queries.reduce(np.minimum, rows.above) == self._max_weight
+        self._w_upper, self._w_lower = _unless_one(rows.w_upper), _unless_one(rows.w_lower)
+        self._max_weight = queries.reduce(np.maximum, rows.w_upper)
+        self._has_equal_weights = queries.reduce(np.minimum, rows.w_upper) == self._max_weight
         self._buffers = np.empty((2, n_pairs))
 
     def sums(self, batch: Batch, with_second: bool, with_value: bool) -> PairSums:
@@ -74,9 +74,9 @@ class RowExponentials:
         value = 0.0
         if with_value:
             heights = self._heights(batch, upper, lower, denom, score_range)
-            value = float(_weighted(heights, self._below, batch.lower).sum())
-        above = _weighted(upper, self._above, batch.upper)
-        below = _weighted(lower, self._below, batch.lower)
+            value = float(_weighted(heights, self._w_lower, batch.lower).sum())
+        above = _weighted(upper, self._w_upper, batch.upper)
+        below = _weighted(lower, self._w_lower, batch.lower)
         # x / (1 + x) = P Q / (1 + P Q): the factor of a row stands before the sum over the others.
         share = np.reciprocal(denom, out=denom)
         sums = [-upper * batch.sum_lower(share, below), -lower * batch.sum_upper(above, share)]
@@ -108,20 +108,20 @@ class RowExponentials:
     ) -> Floats:
         """Return the weighted sums of log(1 + x) over the upper rows."""
         max_weight: Floats = np.ones((1, 1))
-        if self._above is not None:
+        if self._w_upper is not None:
             max_weight = batch.to_rows(self._max_weight[batch.query])
-        if self._above is None or self._has_equal_weights[batch.query].all():
+        if self._w_upper is None or self._has_equal_weights[batch.query].all():
             # One logarithm of a product of many pairs, whose factors 1 + x do not overflow.
             n_factors = max(1, min(int(_LARGEST / (score_range + 1)), _MOST_FACTORS))
             logs = batch.multiply_upper(denom, n_factors)
             heights = np.add.reduce(np.log(logs, out=logs), axis=batch.row_axis) * max_weight
         else:
             logs = np.log(denom, out=self._buffers[1, : denom.size].reshape(denom.shape))
-            heights = batch.sum_upper(self._above[batch.upper], logs)
+            heights = batch.sum_upper(self._w_upper[batch.upper], logs)
         # Heights that small x may have; entries that fill up have height 0, too.
         is_low = heights <= max_weight * (_SMALL * upper.shape[batch.row_axis])
         if np.count_nonzero(is_low) > len(batch.pad_lower):
-            above = _weighted(upper, self._above, batch.upper)
+            above = _weighted(upper, self._w_upper, batch.upper)
             _sum_series(heights, upper, lower, above, batch.row_axis)
         return heights
 

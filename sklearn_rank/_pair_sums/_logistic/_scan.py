@@ -66,19 +66,19 @@ class SortedRows:
         return (lower if role == "lower" else upper) + self._ramp(role, weight)
 
     def sums(
-        self, above: Floats, below: Floats, with_second: bool = False, with_value: bool = True
+        self, w_upper: Floats, w_lower: Floats, with_second: bool = False, with_value: bool = True
     ) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
-        remainders = self._remainders((above, below), 2 + with_second, self._error / _EXTRA)
-        heights = self.sides.split(remainders[0])[1] + self._ramp("lower", above)
+        remainders = self._remainders((w_upper, w_lower), 2 + with_second, self._error / _EXTRA)
+        heights = self.sides.split(remainders[0])[1] + self._ramp("lower", w_upper)
         # Pairs of an upper row with later rows are out of order, of a lower row with earlier rows.
         np.negative(remainders[1], out=remainders[1], where=~self.sides.is_upper)
-        remainders[1] += np.where(self.sides.is_upper, *self.sides.masses(above, below)[::-1])
+        remainders[1] += np.where(self.sides.is_upper, *self.sides.masses(w_upper, w_lower)[::-1])
         np.maximum(remainders, 0.0, out=remainders)  # sums near zero may be rounding
         upper, lower, *second = [x for row in remainders[1:] for x in self.sides.split(row)]
         for slopes in (upper, lower):
             np.negative(slopes, out=slopes)
-        return PairSums(float(below @ heights), upper, lower, *second)
+        return PairSums(float(w_lower @ heights), upper, lower, *second)
 
     def _weights(self, role: str, weight: Floats) -> tuple[Floats, Floats]:
         """Return the weights of both sides, 0 for the rows in the role itself."""

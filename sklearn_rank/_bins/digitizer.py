@@ -29,10 +29,10 @@ class Digitizer:
         A number that the type of the results must hold, too.
     """
 
-    def __init__(self, thresholds: Floats, largest: int = 0) -> None:
+    def __init__(self, thresholds: Floats, max_code: int = 0) -> None:
         self.thresholds = thresholds
         # Two more codes than thresholds: the last bin and the unknown one.
-        self.dtype = np.min_scalar_type(max(largest, len(thresholds) + 1))
+        self.dtype = np.min_scalar_type(max(max_code, len(thresholds) + 1))
         with np.errstate(over="ignore", divide="ignore"):
             width = thresholds[-1] - thresholds[0] if len(thresholds) > 1 else 0.0
             self._slots_per_unit = _SLOTS / width if width > 0 else np.inf
@@ -56,8 +56,8 @@ class Digitizer:
         if np.isinf(self._slots_per_unit) or len(x) < _SLOTS:
             return np.searchsorted(self.thresholds, x).astype(self.dtype)
         slot = self._slot(x)
-        code = np.asarray(self._before.take(slot))
-        code += (x > self._inside.take(slot)).view(np.uint8)
+        code = np.asarray(self._n_below.take(slot))
+        code += (x > self._slot_threshold.take(slot)).view(np.uint8)
         for crowded_slot, (n_below, finer) in self._finer.items():
             in_slot = np.flatnonzero(slot == crowded_slot)
             code[in_slot] = finer._search(x[in_slot]).astype(self.dtype) + n_below
@@ -80,16 +80,16 @@ class Digitizer:
     def _build(self) -> None:
         slot = self._slot(self.thresholds)
         counts = np.bincount(slot, minlength=_SLOTS + 2)
-        self._before = (np.cumsum(counts) - counts).astype(self.dtype)
-        self._inside = np.full(_SLOTS + 2, np.inf)
-        self._inside[slot[::-1]] = self.thresholds[::-1]
+        self._n_below = (np.cumsum(counts) - counts).astype(self.dtype)
+        self._slot_threshold = np.full(_SLOTS + 2, np.inf)
+        self._slot_threshold[slot[::-1]] = self.thresholds[::-1]
         is_crowded = counts > 1
         self._finer = {}
         for crowded_slot in np.flatnonzero(counts >= max(4, len(slot) // 8)):
             finer = Digitizer(self.thresholds[slot == crowded_slot])
-            self._finer[int(crowded_slot)] = self._before[crowded_slot], finer
+            self._finer[int(crowded_slot)] = self._n_below[crowded_slot], finer
         is_crowded[list(self._finer)] = False
         self._is_crowded = bool(is_crowded.any())
         self._unknown = len(self.thresholds) + 1  # more than any code
-        self._before[is_crowded] = self._unknown
-        self._inside[is_crowded] = np.inf
+        self._n_below[is_crowded] = self._unknown
+        self._slot_threshold[is_crowded] = np.inf

@@ -48,8 +48,8 @@ def bin_starts(data: Rows, max_bins: int, categorical: tuple[int, ...]) -> Float
     columns = []
     for j in range(data.X.shape[1]):
         if j in categorical:
-            largest = float(np.fmax.reduce(data.X[:, j], initial=0.0))
-            columns.append(np.arange(1 + data.largest(largest)))
+            max_code = float(np.fmax.reduce(data.X[:, j], initial=0.0))
+            columns.append(np.arange(1 + data.largest(max_code)))
             continue
         sample = SortedValues.of(column(j).astype(np.float32), weight, data)
         if not len(sample.values):

@@ -208,10 +208,10 @@ class Preferences(Sums):
         No weight is too small or too large for it; without pairs it is -inf.
         """
         log_weight = power * self.log_weight
-        largest = self.reduce(np.maximum, log_weight)
+        max_log = self.reduce(np.maximum, log_weight)
         # The logarithm of a sum of exponentials, shifted by the largest in each segment.
-        relative_sums = self.reduce(np.add, np.exp(log_weight - self.spread(largest)))
-        log_sum = largest + np.log(relative_sums)
+        relative_sums = self.reduce(np.add, np.exp(log_weight - self.spread(max_log)))
+        log_sum = max_log + np.log(relative_sums)
         above = self.scan_above(np.logaddexp, log_sum, -np.inf)
         return self.lists.log_total(float(np.logaddexp.reduce(log_sum + above)))
 
@@ -340,8 +340,8 @@ class Preferences(Sums):
         """
         paired = self._paired_weight(side)
         has_pair = paired > 0
-        largest = self.lists.largest(float(np.max(paired, initial=0.0)))
-        return np.log(np.divide(paired, largest, out=np.ones_like(paired), where=has_pair))
+        max_paired = self.lists.largest(float(np.max(paired, initial=0.0)))
+        return np.log(np.divide(paired, max_paired, out=np.ones_like(paired), where=has_pair))
 
     def draws(self, order: Indices | None = None) -> Draws:
         """Return a function that draws pairs of the rows here, see `PairDraws`."""

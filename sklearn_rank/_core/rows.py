@@ -150,8 +150,8 @@ class Rows(Sums):
         """
         row_hash = np.where(self.y, ~self.row_hash, self.row_hash) if by_class else self.row_hash
         smallest = smallest_codes(row_hash, size) >> _NO_FLOAT
-        largest = smallest_codes(self.concat(smallest), size).max(initial=0)
-        sampled = np.flatnonzero(row_hash >> _NO_FLOAT <= largest)
+        last_hash = smallest_codes(self.concat(smallest), size).max(initial=0)
+        sampled = np.flatnonzero(row_hash >> _NO_FLOAT <= last_hash)
         rows, _, weight = merge_equal_rows(sampled, row_hash, self.weight)
         return rows, weight
 
@@ -283,10 +283,10 @@ def distinct_rows(
     order = hash_order[preferences.order]
     is_first = starts_run(row_hash[order])
     is_first[preferences.segments.start] = True
-    first = np.flatnonzero(is_first)
-    rows, set_of_row = order[first], np.empty(len(y), dtype=np.intp)
+    first_rows = np.flatnonzero(is_first)
+    rows, set_of_row = order[first_rows], np.empty(len(y), dtype=np.intp)
     set_of_row[order] = np.cumsum(is_first) - 1
-    weight = np.add.reduceat(preferences.weight, first)
+    weight = np.add.reduceat(preferences.weight, first_rows)
     return rows, weight, None if qid is None else qid[rows], set_of_row
 
 
@@ -294,9 +294,9 @@ def merge_equal_rows(rows: Indices, code: Codes, weight: Floats) -> tuple[Indice
     """Return a row for each code, the rising codes, and the summed weights."""
     rows = rows[np.argsort(code[rows], kind="stable")]
     code = code[rows]
-    first = np.flatnonzero(starts_run(code))
-    total = np.add.reduceat(weight[rows], first) if len(first) else weight[:0]
-    return rows[first], code[first], total
+    first_rows = np.flatnonzero(starts_run(code))
+    total = np.add.reduceat(weight[rows], first_rows) if len(first_rows) else weight[:0]
+    return rows[first_rows], code[first_rows], total
 
 
 def smallest_codes(row_hash: Codes, size: int) -> Codes:
@@ -318,10 +318,10 @@ def number_of_rows(weight: Floats, sums: Sums | None = None) -> float:
     weights of 1/n of n rows stand for n rows. With `sums`, the number of all processes.
     """
     sums = sums or Sums()
-    largest = sums.largest(float(weight.max(initial=0.0)))
-    relative = weight / largest
+    max_weight = sums.largest(float(weight.max(initial=0.0)))
+    relative = weight / max_weight
     total, squares = sums.totals(float(relative.sum()), float(relative @ relative))
-    return float(max(largest * total, total**2 / squares))
+    return float(max(max_weight * total, total**2 / squares))
 
 
 def effective_rows(weight: Floats) -> float:

@@ -171,10 +171,10 @@ class Groups:
         return [(int(self.start[g]), int(self.end[g])) for g in long_groups]
 
 
-def nested_runs(outer: Values, inner: Values) -> tuple[Groups, Groups]:
-    """Return the runs of equal pairs, over items, and of equal `outer`, over these runs."""
-    is_first = starts_run(outer)
-    runs = Groups(np.flatnonzero(is_first | starts_run(inner)), len(outer))
+def nested_runs(outer_codes: Values, inner_codes: Values) -> tuple[Groups, Groups]:
+    """Return the runs of equal pairs, over items, and of equal `outer_codes`, over these runs."""
+    is_first = starts_run(outer_codes)
+    runs = Groups(np.flatnonzero(is_first | starts_run(inner_codes)), len(outer_codes))
     return runs, Groups(np.flatnonzero(is_first[runs.start]), runs.n_groups)
 
 
@@ -238,9 +238,9 @@ class Queries:
         runs = Groups.of_runs(qid)
         if runs.n_groups == np.count_nonzero(np.bincount(qid)):
             return cls(None, runs)
-        first = np.full(int(qid.max()) + 1, n_rows)
-        np.minimum.at(first, qid[runs.start], runs.start)
-        order = np.argsort(first[qid], kind="stable")
+        first_row = np.full(int(qid.max()) + 1, n_rows)
+        np.minimum.at(first_row, qid[runs.start], runs.start)
+        order = np.argsort(first_row[qid], kind="stable")
         return cls(order, Groups.of_runs(qid[order]))
 
     def sort(self, values: Values) -> Values:
@@ -320,11 +320,11 @@ class Sums:
         """Return `total` of several numbers and arrays, with one message."""
         if self.collective is None:
             return values
-        ends = np.cumsum([np.size(value) for value in values])
+        offsets = np.cumsum([np.size(value) for value in values])
         flat_sums = self.collective.reduce(np.add, np.concatenate([np.ravel(v) for v in values]))
         return tuple(
             total.reshape(np.shape(value)) if np.ndim(value) else float(total[0])
-            for total, value in zip(np.split(flat_sums, ends[:-1]), values, strict=True)
+            for total, value in zip(np.split(flat_sums, offsets[:-1]), values, strict=True)
         )
 
     def largest(self, values: Numbers) -> Numbers:

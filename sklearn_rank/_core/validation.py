@@ -48,13 +48,13 @@ class Number:
         """Whether `value` is allowed."""
         if any(value is x or (isinstance(value, str) and value == x) for x in self.other):
             return True
-        kind = Integral if self.integer else Real
-        if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
+        number_type = Integral if self.integer else Real
+        if isinstance(value, bool | np.bool_) or not isinstance(value, number_type):
             return False
         number: Setting = value
-        above = number >= self.low if self.closed in ("both", "left") else number > self.low
-        below = number <= self.high if self.closed in ("both", "right") else number < self.high
-        return bool(above and below)
+        meets_low = number >= self.low if self.closed in ("both", "left") else number > self.low
+        meets_high = number <= self.high if self.closed in ("both", "right") else number < self.high
+        return bool(meets_low and meets_high)
 
     def __str__(self) -> str:
         kind = "an int" if self.integer else "a float"
@@ -369,12 +369,12 @@ def largest_size(X: Table) -> float:
     return float(max(high, -low))
 
 
-def check_size(owner: str, largest: float, allowed: float) -> None:
+def check_size(owner: str, size: float, max_size: float) -> None:
     """Raise ValueError for a largest value of X whose square overflows."""
-    if largest > allowed:
+    if size > max_size:
         raise ValueError(
-            f"X has values as large as {largest:.0e}, whose squares overflow in {owner}: at most "
-            f"{allowed:g} is allowed. Scale the features, with StandardScaler for example."
+            f"X has values as large as {size:.0e}, whose squares overflow in {owner}: at most "
+            f"{max_size:g} is allowed. Scale the features, with StandardScaler for example."
         )
 
 
@@ -511,17 +511,17 @@ def find_classes(owner: str, y: Values) -> Values:
     # Integers are always classes: three of them show the kind without a pass over all rows.
     integers = np.unique(y) if y.dtype.kind in "biu" else None
     labels = y if integers is None else integers[:3]
-    kind = type_of_target(labels, input_name="y", raise_unknown=True)
-    if kind.startswith("continuous"):
+    target_type = type_of_target(labels, input_name="y", raise_unknown=True)
+    if target_type.startswith("continuous"):
         raise ValueError(
-            f"Unknown label type: {kind}. With relevance='binary' {owner} needs two "
+            f"Unknown label type: {target_type}. With relevance='binary' {owner} needs two "
             "classes; relevance='graded' takes numbers."
         )
     classes = np.unique(y) if integers is None else integers
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
-            f"{kind}: {len(classes)} classes. For graded relevance use "
+            f"{target_type}: {len(classes)} classes. For graded relevance use "
             f"{owner}(relevance='graded')."
         )
     if len(classes) < 2:

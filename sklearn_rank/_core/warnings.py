@@ -30,7 +30,7 @@ def warn(message: str | Warning, category: type[Warning] | None = None) -> None:
     """
     if IS_MUTED.get()(message, category):
         return
-    frame, level = sys._getframe(1), 2
+    frame, stacklevel = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_FOLDERS):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+        frame, stacklevel = frame.f_back, stacklevel + 1
+    warnings.warn(message, category, stacklevel=stacklevel)

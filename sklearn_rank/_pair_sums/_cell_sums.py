@@ -145,7 +145,7 @@ class CellSums:
 
     def _find_cells(self, scores: Floats, margin: float) -> _ScoredCells | None:
         """Return the cells of the rows, or None where scores are spread too widely."""
-        low, high = (self._queries.reduce(end, scores) for end in (np.minimum, np.maximum))
+        low, high = (self._queries.reduce(ufunc, scores) for ufunc in (np.minimum, np.maximum))
         with np.errstate(over="ignore", invalid="ignore"):
             n_cells = (high - low) / self._width + 1.0
         if not n_cells.max() < _MOST_CELLS + 1:  # NaN, too

@@ -222,7 +222,7 @@ def _lists_and_items(
     check_lengths(clicks=is_clicked, row=row_of_entry)
     rows, items = np.unique(row_of_entry, return_inverse=True)
     lists = check_qid(impression, len(is_clicked), "impression")
-    cells = lists * len(rows) + items.ravel()
-    if len(np.unique(cells)) < len(cells):
+    list_items = lists * len(rows) + items.ravel()
+    if len(np.unique(list_items)) < len(list_items):
         raise ValueError(f"impression of {_OWNER} must show each row once. One shows a row twice.")
     return lists, items.ravel(), rows

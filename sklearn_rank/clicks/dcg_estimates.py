@@ -257,11 +257,11 @@ def _draws(rng: np.random.RandomState, n_queries: int, n_bootstrap: int) -> Indi
         raise ValueError(
             f"{_OWNER} needs two queries for an interval. Got 1. Use n_bootstrap=0 for none."
         )
-    drawn = [
+    draws = [
         np.bincount(rng.randint(n_queries, size=n_queries), minlength=n_queries)
         for _ in range(n_bootstrap)
     ]
-    return np.array([np.ones(n_queries, dtype=np.intp), *drawn])
+    return np.array([np.ones(n_queries, dtype=np.intp), *draws])
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,10 +323,10 @@ def _read(
     rank = ranks_in_queries(scores, code)
     discount = np.where(rank < k, 1 / np.log2(2.0 + rank), 0.0)
     is_in_log, n_positions = np.isin(code, log_queries), int(positions.max()) + 1
-    cell, shown = np.unique(rows * n_positions + positions, return_counts=True)
+    row_position, shown = np.unique(rows * n_positions + positions, return_counts=True)
     return _ClickCounts(
-        cell // n_positions,
-        cell % n_positions,
+        row_position // n_positions,
+        row_position % n_positions,
         shown.astype(np.float64),
         query_of_row,
         np.bincount(rows, is_clicked, len(scores)).astype(np.float64),

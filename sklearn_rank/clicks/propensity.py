@@ -307,8 +307,8 @@ class PositionPropensity(BaseEstimator):
         settings = log.interventions.n_positions, self.max_iter, self.tol, log.attraction
         # No warm starts between samples: propensities would drift where the likelihood is flat.
         theta = np.array([maximise_likelihood(log.cells, w, *settings) for w in weights])
-        first = theta[:, :1]
-        return theta / np.where(first > 0, first, np.nan)
+        first_theta = theta[:, :1]
+        return theta / np.where(first_theta > 0, first_theta, np.nan)
 
 
 @dataclass(frozen=True, eq=False)

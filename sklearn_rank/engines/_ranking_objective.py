@@ -161,7 +161,7 @@ class RankingObjective:
     _: KW_ONLY
     p: float = 1.0
     push: str = "top"
-    _last: Any = field(default=None, init=False, repr=False, compare=False)
+    _cache: Any = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         parameters = {"p": self.p, "push": self.push}
@@ -209,10 +209,10 @@ class RankingObjective:
     def _posed(self, rows: _Labels) -> PosedObjective:
         """Return the objective of the rows: the last one, if they are the same."""
         settings = self.loss, self.p, self.push
-        if self._last is None or self._last[0] != settings or not rows.equals(self._last[1]):
+        if self._cache is None or self._cache[0] != settings or not rows.equals(self._cache[1]):
             # Copies: the caller may write into its arrays.
-            self._last = settings, deepcopy(rows), self._pose(rows)
-        return self._last[2]
+            self._cache = settings, deepcopy(rows), self._pose(rows)
+        return self._cache[2]
 
     def _pose(self, rows: _Labels) -> PosedObjective:
         y, codes = check_relevance(rows.y, "The relevance of RankingObjective"), rows.query_codes()

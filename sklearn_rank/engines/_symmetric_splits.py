@@ -124,7 +124,7 @@ class FeatureBlock:
         self.cuts = cuts[feature_order]
         self.cut_feature = self.feature_with_doubles[self.cuts]
         self.column_order = np.arange(self.start[-1])
-        self._cells: Indices | None = None
+        self._bin_index: Indices | None = None
         self._matrices: dict[tuple[int, int], csr_array] = {}
         self._sums: Floats | None = None
 
@@ -145,10 +145,10 @@ class FeatureBlock:
         """
         rows, pointer = level.rows, level.pointer
         if self.codes.size <= _FLAT_ENTRIES:
-            if self._cells is None:
-                self._cells = (self.codes.T + self.start[:-1]).astype(np.int32)
+            if self._bin_index is None:
+                self._bin_index = (self.codes.T + self.start[:-1]).astype(np.int32)
             n_features = len(self.codes)
-            columns, pointer = self._cells[rows].ravel(), pointer * n_features
+            columns, pointer = self._bin_index[rows].ravel(), pointer * n_features
             values = level.values.repeat(n_features, axis=1)
             return np.stack([self._histograms(columns, pointer, x, self.start[-1]) for x in values])
         sums = np.empty((2, len(pointer) - 1, self.start[-1]))

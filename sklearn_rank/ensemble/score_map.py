@@ -273,9 +273,9 @@ def _mean_quantiles(scores: Floats, fold: Indices, weight: Floats) -> tuple[Floa
 
 def _deviation(scores: Floats, qid: Indices, weight: Floats) -> tuple[Floats, Floats]:
     """Return the points of a map that divides by the standard deviation within queries."""
-    largest = float(np.abs(scores).max(initial=0.0)) or 1.0
-    scores = scores / largest  # so that squares neither underflow nor overflow
+    max_abs = float(np.abs(scores).max(initial=0.0)) or 1.0
+    scores = scores / max_abs  # so that squares neither underflow nor overflow
     mean = np.bincount(qid, weight * scores) / np.maximum(np.bincount(qid, weight), 1e-300)
     deviation = np.sqrt(weight @ (scores - mean[qid]) ** 2 / weight.sum())
-    scale = float(deviation) * largest
-    return np.array([0.0, scale if scale > 1e-12 * largest else largest]), np.array([0.0, 1.0])
+    scale = float(deviation) * max_abs
+    return np.array([0.0, scale if scale > 1e-12 * max_abs else max_abs]), np.array([0.0, 1.0])

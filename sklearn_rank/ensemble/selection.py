@@ -337,11 +337,11 @@ def _select(scores: Floats, gain: Callable[[Floats], float], n_steps: int) -> Fl
         gains = np.array([gain((score_sum + member) / step) for member in scores])
         # The first of equal gains: simple members come first.
         lower_bound = gains - GAIN_TIE * np.abs(gains)
-        chosen = int(np.argmax(gains >= lower_bound.max()))
-        counts[chosen] += 1
-        score_sum += scores[chosen]
-        if lower_bound[chosen] > best_gain:
-            best_gain, best_counts = gains[chosen], counts.copy()
+        best_index = int(np.argmax(gains >= lower_bound.max()))
+        counts[best_index] += 1
+        score_sum += scores[best_index]
+        if lower_bound[best_index] > best_gain:
+            best_gain, best_counts = gains[best_index], counts.copy()
     return best_counts / best_counts.sum()
 
 

@@ -277,8 +277,8 @@ class KernelPairwiseSGDRanker(KernelParameters):
         loss = as_margin_loss(self.loss)
         if loss.factorises or not hasattr(loss, "local_lipschitz"):
             return float(self.eta0)
-        largest = float(data.largest(np.max(model.square_norms(), initial=0.0)))
-        kappa = float(np.sqrt(max(largest, np.finfo(float).tiny)))
+        max_square = float(data.largest(np.max(model.square_norms(), initial=0.0)))
+        kappa = float(np.sqrt(max(max_square, np.finfo(float).tiny)))
         from sklearn_rank.theory import safe_step
 
         bound = safe_step(loss, kappa, self.alpha)

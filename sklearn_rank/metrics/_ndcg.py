@@ -140,15 +140,15 @@ def _user_gains(relevance: Floats, gain: Any) -> Floats:
 def _expected_dcg(ranked: RankedQueries, gains: Floats, discount: Floats) -> Floats:
     """Sum the mean gain of each tie group times the sum of the discounts of its ranks."""
     k, ties = len(discount), ranked.ties
-    in_top = ranked.before < k
-    size, before = ties.length[in_top], ranked.before[in_top]
+    in_top = ranked.n_before < k
+    size, n_before = ties.length[in_top], ranked.n_before[in_top]
     # Most tie groups are single rows, which need no mean and no cumulated discounts.
-    mean_gain, discounts = gains[ties.start[in_top]], discount[before]
+    mean_gain, discounts = gains[ties.start[in_top]], discount[n_before]
     is_tied = size > 1
     if is_tied.any():
         discount_sums = np.concatenate([[0.0], np.cumsum(discount)])
-        last = np.minimum(before + size, k)[is_tied]
-        discounts[is_tied] = discount_sums[last] - discount_sums[before[is_tied]]
+        last = np.minimum(n_before + size, k)[is_tied]
+        discounts[is_tied] = discount_sums[last] - discount_sums[n_before[is_tied]]
         mean_gain[is_tied] = (ties.reduce(np.add, gains) / ties.length)[in_top][is_tied]
     query_start = np.searchsorted(np.flatnonzero(in_top), ranked.queries.start)
     return Groups(query_start, len(size)).reduce(np.add, mean_gain * discounts)

@@ -522,12 +522,12 @@ class PushSums:
         if float(self.weight @ self.total) < LIGHTEST_PAIRS:
             raise ValueError(TOO_LIGHT)
         share = self.wrong / self.total
-        largest = float(share.max())
-        if largest == 0 or np.isinf(max(largest, p)):
-            return largest * self._scale(1.0)
+        max_share = float(share.max())
+        if max_share == 0 or np.isinf(max(max_share, p)):
+            return max_share * self._scale(1.0)
         # Relative to the largest share, so that its power can't underflow.
-        mean = np.average((share / largest) ** p, weights=self.weight)
-        return largest * float(mean) ** (1 / p) * self._scale(1.0)
+        mean = np.average((share / max_share) ** p, weights=self.weight)
+        return max_share * float(mean) ** (1 / p) * self._scale(1.0)
 
     def power_sum(self, p: float) -> float:
         """Return ``sum_k w_k sum_k^p``; infinite where it overflows."""

@@ -23,7 +23,7 @@ _K = Number(1, integer=True)
 def _hits(ranked: RankedQueries, k: Indices) -> Floats:
     """Return the expected number of relevant rows among the first k of each query."""
     share = ranked.relevant / ranked.ties.length
-    n_in_top = np.clip(ranked.queries.spread(k) - ranked.before, 0, ranked.ties.length)
+    n_in_top = np.clip(ranked.queries.spread(k) - ranked.n_before, 0, ranked.ties.length)
     return ranked.queries.reduce(np.add, share * n_in_top)
 
 
@@ -284,7 +284,7 @@ def average_precision(
     # The numerator R_N + 1 + (t - 1) (r - 1) / (n - 1), then the other factors, in place.
     precision: Floats = ties.spread((r - 1) / np.maximum(ties.length - 1, 1)) * t
     precision += ties.spread(relevant_before + 1)
-    rank = ties.spread(ranked.before + 1) + t
+    rank = ties.spread(ranked.n_before + 1) + t
     precision /= rank
     precision *= ties.spread(r / ties.length)
     n_relevant = ranked.n_relevant
@@ -354,16 +354,16 @@ def reciprocal_rank(
     has_relevant = ranked.n_relevant > 0
     relevant_ties = np.flatnonzero(ranked.relevant)
     # The first tie group of each query that holds relevant rows.
-    first = relevant_ties[np.searchsorted(relevant_ties, ranked.queries.start[has_relevant])]
+    first_hit = relevant_ties[np.searchsorted(relevant_ties, ranked.queries.start[has_relevant])]
     values = np.zeros(len(has_relevant))
-    if len(first):
+    if len(first_hit):
         values[has_relevant] = _expected_reciprocal(
-            ranked.before[first], ranked.ties.length[first], ranked.relevant[first], k
+            ranked.n_before[first_hit], ranked.ties.length[first_hit], ranked.relevant[first_hit], k
         )
     return query_mean.of(values, has_relevant)
 
 
-def _expected_reciprocal(before: Indices, n: Indices, r: Indices, k: int | None) -> Floats:
+def _expected_reciprocal(n_before: Indices, n: Indices, r: Indices, k: int | None) -> Floats:
     """Return the expected reciprocal rank of the first of r relevant among n tied rows.
 
     The probability of the t-th place is a product of ratios of successive probabilities:
@@ -374,7 +374,7 @@ def _expected_reciprocal(before: Indices, n: Indices, r: Indices, k: int | None)
     t = lists.positions
     ratio = 1.0 - lists.spread(r - 1) / (lists.spread(n) - t)
     ratio[lists.start] = r / n
-    rank = lists.spread(before + 1) + t
+    rank = lists.spread(n_before + 1) + t
     terms = lists.scan(np.multiply, ratio, 1.0) * ratio / rank
     if k is not None:
         terms[rank > k] = 0.0
@@ -466,17 +466,17 @@ def _expected_reciprocal_stop(ranked: RankedQueries, unsatisfied: Floats, k: int
     The stop is at the t-th row of a tie group with probability ``M_(t-1) - M_t``, where M_t is
     the mean over orders of the product of the first t of `unsatisfied`.
     """
-    start, n, before = ranked.ties.start, ranked.ties.length, ranked.before
+    start, n, n_before = ranked.ties.start, ranked.ties.length, ranked.n_before
     # 1) The terms of a reader who reaches a tie group: in the group of a single row ...
     term = 1.0 - unsatisfied[start]
-    term /= before + 1
-    term[before >= k] = 0.0
+    term /= n_before + 1
+    term[n_before >= k] = 0.0
     # ... and in larger ones. Groups of equal size are columns of one matrix: sizes are few.
-    for size in np.unique(n[(n > 1) & (before < k)]):
-        groups = np.flatnonzero((n == size) & (before < k))
+    for size in np.unique(n[(n > 1) & (n_before < k)]):
+        groups = np.flatnonzero((n == size) & (n_before < k))
         rows = unsatisfied[start[groups] + np.arange(size)[:, np.newaxis]]
         means = _symmetric_means(rows, min(int(size), k))
-        rank = before[groups] + np.arange(1, len(means))[:, np.newaxis]
+        rank = n_before[groups] + np.arange(1, len(means))[:, np.newaxis]
         stops = np.where(rank <= k, (means[:-1] - means[1:]) / rank, 0.0)
         term[groups] = stops.sum(axis=0)
     # 2) The probability of reaching the group.

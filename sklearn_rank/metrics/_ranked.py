@@ -83,7 +83,7 @@ class RankedQueries:
         return longest if k is None else min(k, longest)
 
     @cached_property
-    def before(self) -> Indices:
+    def n_before(self) -> Indices:
         """Number of rows of the query before each tie group."""
         return self.ties.start - self.queries.spread(self.query_rows.start)
 

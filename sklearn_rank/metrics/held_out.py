@@ -97,10 +97,10 @@ def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Float
     table = {}
     for name in names:
         by_model = table[name] = {model: measure(name, rows, scores[model]) for model in scores}
-        best = max(by_model, key=lambda model: by_model[model].mean)
+        best_model = max(by_model, key=lambda model: by_model[model].mean)
         if all(measured.interval for measured in by_model.values()):
-            for model in by_model.keys() - {best}:
-                lead = estimate(name, rows, scores[best], scores[model])
+            for model in by_model.keys() - {best_model}:
+                lead = estimate(name, rows, scores[best_model], scores[model])
                 # The best is chosen from the same data. Dividing the error rate by the number of
                 # the others still bounds the probability that the true best is starred (Hsu1981).
                 is_worse = lead.p_value < 0.05 / (len(by_model) - 1)

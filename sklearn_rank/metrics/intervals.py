@@ -400,8 +400,8 @@ def changes_in_samples(
         for start in range(0, n_resamples, batch):
             n_samples = min(batch, n_resamples - start)
             # Draw n of n in each sample of the batch, and count by (sample, draw).
-            cell = np.repeat(np.arange(n_samples), n) * n + rng.randint(n, size=n_samples * n)
-            counts = np.bincount(cell, minlength=n_samples * n).reshape(n_samples, n)
+            draw_index = np.repeat(np.arange(n_samples), n) * n + rng.randint(n, size=n_samples * n)
+            counts = np.bincount(draw_index, minlength=n_samples * n).reshape(n_samples, n)
             changes[start : start + n_samples] += (counts - 1) @ influences[:, draws].T
     return changes
 

@@ -341,12 +341,12 @@ def _assign_folds(counts: Floats, order: Indices, n_folds: int) -> Indices:
     """Return the fold of each query, assigned in this order (formula: `QueryKFold`)."""
     fold = np.empty(len(counts), dtype=np.intp)
     totals = np.zeros((n_folds, 2))  # rows and relevant rows of each fold
-    largest = counts[:, 0].max()
+    max_rows = counts[:, 0].max()
     # Sums of counts are exact, unlike sums of shares, so that equal folds tie.
     scaled = counts / np.maximum(counts.sum(axis=0), 1) ** 2
     for query in order:
         cost, n_rows = totals @ scaled[query], totals[:, 0]
-        cost[n_rows + counts[query, 0] > n_rows.min() + largest] = np.inf
+        cost[n_rows + counts[query, 0] > n_rows.min() + max_rows] = np.inf
         fold[query] = np.argmin(cost)
         totals[fold[query]] += counts[query]
     return fold

@@ -15,8 +15,8 @@ _MOST_ENTRIES = 4356
 
 def first_positive(gains: Floats) -> int | None:
     """Return the first index whose gain is the largest, up to rounding; None if not positive."""
-    largest = float(gains.max(initial=0.0))
-    return int((gains >= largest - GAIN_TIE * largest).argmax()) if largest > 0 else None
+    max_gain = float(gains.max(initial=0.0))
+    return int((gains >= max_gain - GAIN_TIE * max_gain).argmax()) if max_gain > 0 else None
 
 
 class BinSums:

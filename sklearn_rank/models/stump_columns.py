@@ -282,17 +282,17 @@ class StumpColumns:
             feature, members = self._subsets.members[index - self._n_fixed]
             h[: len(members)] = members
             return feature, h
-        feature, first, end = self._range(index)
-        h[first:end] = True
+        feature, first_bin, end = self._range(index)
+        h[first_bin:end] = True
         return feature, h
 
     def _range(self, index: int) -> tuple[int, int, int]:
         """Return the feature of a stump that is no subset, and the range of bins with h = 1."""
         position, side = divmod(index, self._shape[2])
-        feature, first = divmod(position, self._shape[1])
+        feature, first_bin = divmod(position, self._shape[1])
         n_values = self._n_values[feature]
         # With two sides there are no special codes: missing values are the next bin after values.
-        return feature, first, n_values + side if first < n_values else first + 1
+        return feature, first_bin, n_values + side if first_bin < n_values else first_bin + 1
 
     # On the training rows -----------------------------------------------------------------
 
@@ -301,9 +301,9 @@ class StumpColumns:
         if candidate.index >= self._n_fixed:
             feature, h = self.feature_and_members(candidate.index)
             return np.asarray(h.take(self._sums.codes[feature]))
-        feature, first, end = self._range(candidate.index)  # comparisons are the fastest
+        feature, first_bin, end = self._range(candidate.index)  # comparisons are the fastest
         codes = self._sums.codes[feature]
-        above: Mask = codes >= first
+        above: Mask = codes >= first_bin
         return above if end == self._shape[1] else above & (codes < end)
 
     def scores(self, coefficients: Floats) -> Floats:
@@ -358,18 +358,18 @@ class StumpColumns:
         indices = np.asarray(indices, dtype=np.intp)
         subset = np.maximum(indices - self._n_fixed, -1)
         is_subset = subset >= 0
-        feature, first, side = np.unravel_index(np.where(is_subset, 0, indices), self._shape)
+        feature, first_bin, side = np.unravel_index(np.where(is_subset, 0, indices), self._shape)
         subset_feature, subsets = self._subsets.table()
-        feature[is_subset], first[is_subset] = subset_feature[subset[is_subset]], -1
+        feature[is_subset], first_bin[is_subset] = subset_feature[subset[is_subset]], -1
         bins = {j: self.bins[j] for j in np.unique(feature).tolist()}
-        right = (side == 1) | (first == self._missing_bin[feature])
+        right = (side == 1) | (first_bin == self._missing_bin[feature])
         # h of a missing value that no stump can tell: its mean over the other rows.
-        neutral = self._sums_above(self._share_by_bin[np.newaxis])[0, feature, first, 0]
+        neutral = self._sums_above(self._share_by_bin[np.newaxis])[0, feature, first_bin, 0]
         for rule in np.flatnonzero(is_subset).tolist():
             members = subsets[subset[rule]]
             neutral[rule] = self._share_by_bin[feature[rule], : len(members)] @ members
         neutral[self._has_missing_bin[feature]] = np.nan
-        return StumpRules(feature, first, right, subset, subsets, subset_feature, bins, neutral)
+        return StumpRules(feature, first_bin, right, subset, subsets, subset_feature, bins, neutral)
 
 
 def smaller_side(ones: Floats, total: Any) -> Floats:

@@ -88,22 +88,22 @@ class StumpRules:
         Infinity for ``1[x is missing]``, and NaN for a subset or ordered levels.
         """
         threshold = np.full(len(self.feature), np.nan)
-        for rule, (j, first) in enumerate(zip(self.feature, self.first_bin, strict=True)):
+        for rule, (j, first_bin) in enumerate(zip(self.feature, self.first_bin, strict=True)):
             bins = self.bins[int(j)]
             lower_ends = [np.nan, *bins.thresholds, *bins.special, np.inf]  # of the bins
-            if first >= 0:
+            if first_bin >= 0:
                 skipped = 0 if bins.categories is None else bins.n_values - 1
-                threshold[rule] = lower_ends[max(0, first - skipped)]
+                threshold[rule] = lower_ends[max(0, first_bin - skipped)]
         return threshold
 
     def members(self, rule: int) -> Mask:
         """Return h of a rule in each bin of its feature, in training."""
-        bins, first = self.bins[int(self.feature[rule])], int(self.first_bin[rule])
+        bins, first_bin = self.bins[int(self.feature[rule])], int(self.first_bin[rule])
         h = np.zeros(bins.n_bins, dtype=bool)
-        if first < 0:
+        if first_bin < 0:
             h[: bins.n_values] = self.subsets[self.subset[rule], : bins.n_values]
         else:
-            h[first : bins.n_values if first < bins.n_values else first + 1] = True
+            h[first_bin : bins.n_values if first_bin < bins.n_values else first_bin + 1] = True
             h[bins.missing] |= self.missing_right[rule]
         return h
 
@@ -135,8 +135,8 @@ class StumpRules:
         n_keys = 2 * (int(self.first_bin.max(initial=0)) + 1)
         range_keys = self.feature * n_keys + 2 * self.first_bin + self.missing_right
         keys = np.where(self.first_bin < 0, -1 - self.subset, range_keys)
-        _, first, stump = np.unique(keys, return_index=True, return_inverse=True)
-        return first, np.bincount(stump, weights, len(first)).astype(np.float64)
+        _, first_index, stump = np.unique(keys, return_index=True, return_inverse=True)
+        return first_index, np.bincount(stump, weights, len(first_index)).astype(np.float64)
 
     def step_functions(self, weights: Floats) -> list[StepFunction]:
         """Return the sum of the rules of each feature with rules, in the order of the features.
@@ -252,11 +252,11 @@ class StumpRules:
             yield scores
 
 
-def _with_steps(bins: FeatureBins, first: Indices) -> FeatureBins:
+def _with_steps(bins: FeatureBins, first_bins: Indices) -> FeatureBins:
     """Return ordered bins merged into ranges that begin at the first bins."""
     if bins.categories is None:
-        return FeatureBins(bins.thresholds[first - 1], bins.special)
-    group = np.searchsorted(first, np.arange(bins.n_values), side="right")
+        return FeatureBins(bins.thresholds[first_bins - 1], bins.special)
+    group = np.searchsorted(first_bins, np.arange(bins.n_values), side="right")
     categories = np.append(group, -1)[bins.categories]
     return FeatureBins(special=bins.special, categories=categories, ordered=True)
 

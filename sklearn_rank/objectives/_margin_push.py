@@ -294,8 +294,8 @@ class MarginPush(Push):
             heights.append(part.heights(inner, side.name))
             log_terms.append(log_weight + self.p * safe_log(heights[-1]))
         # 2. The largest term is the scale: no power of another height over it overflows.
-        largest = max(float(np.max(log_term, initial=-np.inf)) for log_term in log_terms)
-        log_scale = self.preferences.parts.largest(largest)
+        max_log = max(float(np.max(log_term, initial=-np.inf)) for log_term in log_terms)
+        log_scale = self.preferences.parts.largest(max_log)
         log_scale = log_scale if np.isfinite(log_scale) else 0.0
         total, side_arrays = 0.0, []
         for side, height, log_term in zip(self._sides, heights, log_terms, strict=True):

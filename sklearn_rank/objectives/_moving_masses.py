@@ -80,7 +80,7 @@ class _SideMass:
         self.log_scale += float(np.log(self.total))
         self.total = total
 
-    def largest(self, block: slice) -> float:
+    def max_mass(self, block: slice) -> float:
         """Return the largest ``data / w`` of a block."""
         if isinstance(self._inverse_weight, float):
             return float(self.data[block].max()) * self._inverse_weight
@@ -94,7 +94,7 @@ class _SideMass:
     def peak(self, threads: ThreadPool) -> float:
         """Return the largest ``data / w``, 0 without rows."""
         slices = _blocks_of(len(self.data))
-        return max(threads.map(lambda i: self.largest(slices[i]), len(slices)), default=0.0)
+        return max(threads.map(lambda i: self.max_mass(slices[i]), len(slices)), default=0.0)
 
     def extreme_score(self, peak: float) -> float:
         """Return the lowest score of the rows above, the highest of those below."""

@@ -290,9 +290,9 @@ def as_listwise_loss(loss: str | ListwiseLoss, sigma: float = 1.0) -> ListwiseLo
 
 def check_grades(loss: str | ListwiseLoss, highest: float, owner: str) -> None:
     """Raise ValueError for a relevance at which a listwise loss overflows."""
-    largest = as_listwise_loss(loss).max_relevance
-    if highest > largest:
+    max_grade = as_listwise_loss(loss).max_relevance
+    if highest > max_grade:
         raise ValueError(
             f"loss={loss!r} of {owner} has gains 2**y - 1, whose squares overflow for "
-            f"y above {largest:g}. Got y = {highest:g}: use smaller grades."
+            f"y above {max_grade:g}. Got y = {highest:g}: use smaller grades."
         )

@@ -104,8 +104,8 @@ class SidePush(ExponentialSums, Push):
         # 2. The largest height, R_max (sec. 9.2), or the sum of the p-th powers.
         if np.isinf(self.p):
             outer = self.preferences.reduce(np.maximum, self.sign * scores)
-            largest = float(np.max(outer + self._inner_scan(inner) - self._log_pairs))
-            return float(self.preferences.lists.largest(largest))
+            max_log = float(np.max(outer + self._inner_scan(inner) - self._log_pairs))
+            return float(self.preferences.lists.largest(max_log))
         outer = self._outer_sums(scores)[0]
         return self._segment_masses(inner, outer)[0]
 
@@ -205,8 +205,8 @@ class SidePush(ExponentialSums, Push):
         self, scores: Floats, h: Floats, segment: int, rate: float
     ) -> Callable[[float], float]:
         """Return the mean of h over a segment, weighted by w exp(rate (f + a h)), as of a."""
-        first = self.preferences.segments.start[segment]
-        rows = slice(first, first + self.preferences.segments.length[segment])
+        segment_start = self.preferences.segments.start[segment]
+        rows = slice(segment_start, segment_start + self.preferences.segments.length[segment])
         log_mass, h = self.preferences.log_weight[rows] + rate * scores[rows], h[rows]
 
         def mean(a: float) -> float:

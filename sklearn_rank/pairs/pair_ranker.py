@@ -215,7 +215,7 @@ class PairRanker(BaseEstimator):
 def _check_supported(ranker: Any) -> None:
     """Raise TypeError or ValueError for what can't learn from pairs, by name."""
     if not isinstance(ranker, _RANKERS):
-        names = ", ".join(kind.__name__ for kind in _RANKERS)
+        names = ", ".join(ranker_class.__name__ for ranker_class in _RANKERS)
         raise TypeError(
             f"The 'ranker' parameter of PairRanker must be one of {names}, or None. Got "
             f"{type(ranker).__name__}."

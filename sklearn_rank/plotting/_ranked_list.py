@@ -188,8 +188,8 @@ class RankedListDisplay(PredictionsDisplay):
             cumulative = np.append(0.0, np.cumsum(grade * np.diff(edges)))
             wide = np.linspace(0.0, edges[-1], _MOST_CELLS + 1)
             edges, grade = wide, np.diff(np.interp(wide, edges, cumulative)) / np.diff(wide)
-        ends = [drawing.LIGHT, drawing.DARK]
-        shades = colours.LinearSegmentedColormap.from_list("relevance", ends)
+        palette = [drawing.LIGHT, drawing.DARK]
+        shades = colours.LinearSegmentedColormap.from_list("relevance", palette)
         self.strip_ = ax.pcolormesh(
             edges,
             [-0.13, -0.04],

@@ -101,8 +101,8 @@ def held_out_totals(
     totals = Parallel(n_jobs=n_jobs)(
         delayed(_totals_of_fold)(ranker, data, *fold, points) for fold in folds
     )
-    rows, first = np.unique(np.concatenate([test for _, test in folds]), return_index=True)
-    return replace(data.take(rows), X=np.concatenate(totals)[first, np.newaxis])
+    rows, first_index = np.unique(np.concatenate([test for _, test in folds]), return_index=True)
+    return replace(data.take(rows), X=np.concatenate(totals)[first_index, np.newaxis])
 
 
 def _totals_of_fold(

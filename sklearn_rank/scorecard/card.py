@@ -108,10 +108,10 @@ class Variable:
         """Add what may be left out of the bin of categories that are not named."""
         if self.groups is None:
             return
-        for name, last in (("points", self.points[-1:]), ("counts", (0.0,)), ("events", (0.0,))):
+        for name, default in (("points", self.points[-1:]), ("counts", (0.0,)), ("events", (0.0,))):
             values = getattr(self, name)
             if values and len(values) == self.n_bins - 1:
-                object.__setattr__(self, name, (*values, *last))
+                object.__setattr__(self, name, (*values, *default))
 
     @property
     def n_values(self) -> int:
@@ -361,9 +361,9 @@ class Card:
         """
         bins = []
         for variable in self.variables:
-            ends = [list(map(float, ends)) for ends in (variable.thresholds, variable.special)]
+            edges = [list(map(float, edges)) for edges in (variable.thresholds, variable.special)]
             groups = [list(map(plain, group)) for group in variable.groups or ()]
-            bins.append([variable.column, ends, groups, list(map(int, variable.points))])
+            bins.append([variable.column, edges, groups, list(map(int, variable.points))])
         return sha256(repr([int(self.intercept), bins]).encode()).hexdigest()[:16]
 
     def _columns_of(self, X: Any) -> tuple[list[Values], int]:

@@ -332,7 +332,7 @@ def _rounding_of_square(function: SpaceFunction, slopes: Floats, gradient: Float
     it is a sum of squares, each with the rounding of its root.
     """
     rows = function.rows
-    largest = rows.largest(np.max(function.space.square_norms(), initial=0.0))
+    max_square = rows.largest(np.max(function.space.square_norms(), initial=0.0))
     l1_norm = float(rows.total(np.abs(slopes).sum()))
     rounding = NORM_ROUNDING**2 if np.array_equal(*gradient) else NORM_ROUNDING
-    return rounding * float(largest) * (l1_norm * l1_norm)
+    return rounding * float(max_square) * (l1_norm * l1_norm)

@@ -69,18 +69,18 @@ def step_to_slope(slope: Slope, target: float, bound: float) -> float:
         return 0.0
     start, fraction = 0.0, _FIRST_BRACKET
     while True:
-        end = -np.copysign(fraction * bound, start_slope)
-        end_slope = slope(end) - target
+        end_step = -np.copysign(fraction * bound, start_slope)
+        end_slope = slope(end_step) - target
         if end_slope == 0:
-            return float(end)
+            return float(end_step)
         if np.sign(end_slope) != np.sign(start_slope):
             break
         if fraction == 1:
-            return float(end)
-        start, fraction = end, min(4 * fraction, 1.0)
+            return float(end_step)
+        start, fraction = end_step, min(4 * fraction, 1.0)
     # Piecewise constant slopes, such as those of the hinge loss, need many halvings.
     options = {"xtol": STEP_ERROR * bound, "rtol": STEP_ERROR, "maxiter": 200}
-    return float(brentq(lambda a: slope(a) - target, start, end, **options))
+    return float(brentq(lambda a: slope(a) - target, start, end_step, **options))
 
 
 @dataclass(frozen=True, eq=False)

@@ -261,9 +261,9 @@ class ChosenColumns:
 
     def keep(self, columns: Indices) -> ChosenColumns:
         """Return some of the columns, on the same cells."""
-        kept = copy(self)
-        kept.values = self.values[:, columns]
-        return kept
+        problem = copy(self)
+        problem.values = self.values[:, columns]
+        return problem
 
     def is_chosen(self, h: Mask) -> bool:
         """Whether a column, given on all rows, is a chosen one, or one minus it."""

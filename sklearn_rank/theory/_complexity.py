@@ -152,11 +152,11 @@ def rademacher_bound(
     True
     """
     scale = lipschitz * max_norm * row_norm
-    largest = scale if max_loss is None else min(scale, max_loss)
+    loss_bound = scale if max_loss is None else min(scale, max_loss)
     c = scale * math.sqrt(math.log2(3 * n_rows * n_queries) / n_queries)
-    if largest < 2.5 * c:  # Dudley's infimum is at the largest loss itself
-        return largest
-    return min(largest, 10 * c * math.log(6 * largest / (5 * c)))
+    if loss_bound < 2.5 * c:  # Dudley's infimum is at the largest loss itself
+        return loss_bound
+    return min(loss_bound, 10 * c * math.log(6 * loss_bound / (5 * c)))
 
 
 @checked()
@@ -203,13 +203,13 @@ def l1_rademacher_bound(
     True
     """
     scale = lipschitz * max_norm * row_norm
-    largest = scale if max_loss is None else min(scale, max_loss)
+    loss_bound = scale if max_loss is None else min(scale, max_loss)
     bits = math.log2(2 * n_features) / n_queries
     c = scale * math.sqrt(2 * math.log(2 * n_rows * n_queries) * bits)
-    if largest < 2.5 * c:
-        return largest
-    second_term = 10 * largest * math.sqrt(bits)
-    return min(largest, 10 * c * math.log(2 * math.e * largest / (5 * c)) + second_term)
+    if loss_bound < 2.5 * c:
+        return loss_bound
+    second_term = 10 * loss_bound * math.sqrt(bits)
+    return min(loss_bound, 10 * c * math.log(2 * math.e * loss_bound / (5 * c)) + second_term)
 
 
 @checked()

@@ -51,7 +51,7 @@ class RowExponentials:
     def __init__(
         self, rows: WeightedScores, queries: Groups, n_pairs: int, pair_by_pair: BatchSums
     ) -> None:
-        low, high = (queries.reduce(end, rows.scores) for end in (np.minimum, np.maximum))
+        low, high = (queries.reduce(ufunc, rows.scores) for ufunc in (np.minimum, np.maximum))
         with np.errstate(over="ignore"):
             self._score_range = high - low + abs(rows.margin)
             centred = rows.scores - queries.spread(low + (high - low) / 2)

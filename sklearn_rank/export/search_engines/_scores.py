@@ -42,9 +42,9 @@ def exported(model: Any) -> tuple[str, Score, float]:
     steps = model.steps if isinstance(model, Pipeline) else [("", model)]
     ranker = steps[-1][1]
     owner = type(ranker).__name__
-    score_of = next((f for kind, f in _SCORES.items() if isinstance(ranker, kind)), None)
+    score_of = next((f for class_, f in _SCORES.items() if isinstance(ranker, class_)), None)
     if score_of is None:
-        names = ", ".join(kind.__name__ for kind in _SCORES)
+        names = ", ".join(class_.__name__ for class_ in _SCORES)
         raise TypeError(
             f"{owner} can't be written for a search engine. Those that can: {names}, alone or at "
             "the end of a Pipeline."

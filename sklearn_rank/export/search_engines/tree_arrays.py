@@ -71,11 +71,11 @@ def _tree_of_xgboost(tree: dict[str, Any]) -> TreeArrays:
     right, missing_left = np.array(tree["right_children"]), np.array(tree["default_left"], bool)
     is_leaf = left == _LEAF
     categories: dict[int, tuple[int, ...]] = {}
-    for node, begin, size in zip(
+    for node, offset, size in zip(
         tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True
     ):
         # The engine lists the categories that go right.
-        categories[node] = tuple(tree["categories"][begin : begin + size])
+        categories[node] = tuple(tree["categories"][offset : offset + size])
         left[node], right[node] = right[node], left[node]
         missing_left[node] = not missing_left[node]
     return TreeArrays(

@@ -57,9 +57,9 @@ class SortedValues:
     weight: Floats | None
 
     @classmethod
-    def of(cls, x: Floats, weight: Floats, sums: Sums = ALL_HERE) -> SortedValues:
+    def of(cls, x: Floats, weight: Floats, peers: Sums = ALL_HERE) -> SortedValues:
         """Sort a feature of the rows of all processes, leaving missing values out."""
-        x, weight = sums.concat(x), sums.concat(weight)
+        x, weight = peers.concat(x), peers.concat(weight)
         is_nan = np.isnan(x)
         if is_nan.any():
             x, weight = x[~is_nan], weight[~is_nan]
@@ -242,7 +242,7 @@ class Binning:
         return self.of_sample(rows.X[sample], weight, threads, rows)
 
     def of_sample(
-        self, X: Floats, weight: Floats, threads: ThreadPool | None = None, sums: Sums = ALL_HERE
+        self, X: Floats, weight: Floats, threads: ThreadPool | None = None, peers: Sums = ALL_HERE
     ) -> list[FeatureBins]:
         """Return the bins of each feature, given the rows for quantiles."""
         columns = np.ascontiguousarray(X.T)
@@ -258,10 +258,10 @@ class Binning:
             x = columns[j]
             if len(special):
                 x = np.where(np.isin(x, special), np.nan, x)
-            values = SortedValues.of(x, weight, sums)
+            values = SortedValues.of(x, weight, peers)
             return FeatureBins(values.thresholds(self.max_bins), special)
 
-        if threads is None or sums.collective is not None:  # messages come in one order
+        if threads is None or peers.collective is not None:  # messages come in one order
             return [find(j) for j in range(len(columns))]
         return threads.map(find, len(columns))
 

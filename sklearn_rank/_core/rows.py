@@ -311,16 +311,16 @@ def smallest_codes(row_hash: Codes, size: int) -> Codes:
     return smallest
 
 
-def number_of_rows(weight: Floats, sums: Sums | None = None) -> float:
+def number_of_rows(weight: Floats, processes: Sums | None = None) -> float:
     """Return the number of rows for which the weights of distinct rows stand.
 
     It is their total weight or, if weights below one make that larger, their effective number:
-    weights of 1/n of n rows stand for n rows. With `sums`, the number of all processes.
+    weights of 1/n of n rows stand for n rows. With `processes`, the number of all processes.
     """
-    sums = sums or Sums()
-    max_weight = sums.largest(float(weight.max(initial=0.0)))
+    processes = processes or Sums()
+    max_weight = processes.largest(float(weight.max(initial=0.0)))
     relative = weight / max_weight
-    total, squares = sums.totals(float(relative.sum()), float(relative @ relative))
+    total, squares = processes.totals(float(relative.sum()), float(relative @ relative))
     return float(max(max_weight * total, total**2 / squares))
 
 

@@ -157,20 +157,20 @@ def mailbox(fit: str, rank: int, waits: bool) -> Iterator[Mailbox]:
 
 
 async def exchange(
-    fit: str, n_received: int, ends: bool, patience: float, pause: float
+    fit: str, n_received: int, should_stop: bool, patience: float, pause: float
 ) -> list[RoundMessage]:
     """Take an answer, wait for messages, and return all that are not acknowledged.
 
     The wait is at least `pause` seconds, so that short rounds share a reply, and then at most
     `patience` seconds. It is short where no fit runs.
     """
-    begin, box = time.monotonic(), _BOXES.get((fit, 0))
+    start_time, box = time.monotonic(), _BOXES.get((fit, 0))
     if box is None:
         await asyncio.sleep(_LONG_PAUSE)
         return []
-    box.acknowledge(n_received, ends)
+    box.acknowledge(n_received, should_stop)
     while (fit, 0) in _BOXES:
-        seconds = time.monotonic() - begin
+        seconds = time.monotonic() - start_time
         if seconds >= pause and (box.pending() or seconds >= pause + patience):
             break
         await asyncio.sleep(_LONG_PAUSE if pause else _PAUSE)

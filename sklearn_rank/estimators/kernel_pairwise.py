@@ -199,7 +199,7 @@ class KernelPairwiseSGDRanker(KernelParameters):
         solution, last_coefficients = solver.solve(problem, start, progress)
         self._warn(solution.message)
         # 3. The fitted attributes, with rows in the order of the training data.
-        progress.coefficients = _inverted(last_coefficients, order)
+        progress.coefficients = _unsorted(last_coefficients, order)
         fitted["_progress_"] = vars(progress)
         fitted["objective_curve_"] = np.array(progress.values)
         fitted["n_iter_"] = len(progress.values)
@@ -250,7 +250,7 @@ class KernelPairwiseSGDRanker(KernelParameters):
         self, data: Rows, model: LinearModel | KernelModel, order: Indices, f: Floats
     ) -> dict[str, Any]:
         """Return the fitted attributes that scoring needs, for an element f."""
-        coefficients = _inverted(f[0], order)
+        coefficients = _unsorted(f[0], order)
         fitted: dict[str, Any] = {}
         if self.relevance == "binary":
             fitted["offset_"] = _offset(data, model.element_scores(f))
@@ -339,8 +339,8 @@ def _offset(data: Rows, scores: Floats) -> float:
     return -error_cut(scores, data.y[rows.order], rows.weight, rows)
 
 
-def _inverted(values: Floats, order: Any) -> Floats:
+def _unsorted(values: Floats, order: Any) -> Floats:
     """Return values in the order of the training data."""
-    inverted = np.empty_like(values)
-    inverted[order] = values
-    return inverted
+    unsorted = np.empty_like(values)
+    unsorted[order] = values
+    return unsorted

@@ -468,9 +468,9 @@ def _expected_reciprocal_stop(ranked: RankedQueries, unsatisfied: Floats, k: int
     """
     start, n, n_before = ranked.ties.start, ranked.ties.length, ranked.n_before
     # 1) The terms of a reader who reaches a tie group: in the group of a single row ...
-    term = 1.0 - unsatisfied[start]
-    term /= n_before + 1
-    term[n_before >= k] = 0.0
+    terms = 1.0 - unsatisfied[start]
+    terms /= n_before + 1
+    terms[n_before >= k] = 0.0
     # ... and in larger ones. Groups of equal size are columns of one matrix: sizes are few.
     for size in np.unique(n[(n > 1) & (n_before < k)]):
         groups = np.flatnonzero((n == size) & (n_before < k))
@@ -478,11 +478,11 @@ def _expected_reciprocal_stop(ranked: RankedQueries, unsatisfied: Floats, k: int
         means = _symmetric_means(rows, min(int(size), k))
         rank = n_before[groups] + np.arange(1, len(means))[:, np.newaxis]
         stops = np.where(rank <= k, (means[:-1] - means[1:]) / rank, 0.0)
-        term[groups] = stops.sum(axis=0)
+        terms[groups] = stops.sum(axis=0)
     # 2) The probability of reaching the group.
     none_satisfies = ranked.ties.reduce(np.multiply, unsatisfied)
     p_reached = ranked.queries.scan(np.multiply, none_satisfies, 1.0)
-    return ranked.queries.reduce(np.add, p_reached * term)
+    return ranked.queries.reduce(np.add, p_reached * terms)
 
 
 def _symmetric_means(values: Floats, degree: int) -> Floats:

@@ -288,11 +288,11 @@ def as_listwise_loss(loss: str | ListwiseLoss, sigma: float = 1.0) -> ListwiseLo
     return SmoothedDcg(sigma) if loss == "smoothed_dcg" else LISTWISE_LOSSES[loss]()
 
 
-def check_grades(loss: str | ListwiseLoss, highest: float, owner: str) -> None:
+def check_grades(loss: str | ListwiseLoss, max_relevance: float, owner: str) -> None:
     """Raise ValueError for a relevance at which a listwise loss overflows."""
     max_grade = as_listwise_loss(loss).max_relevance
-    if highest > max_grade:
+    if max_relevance > max_grade:
         raise ValueError(
             f"loss={loss!r} of {owner} has gains 2**y - 1, whose squares overflow for "
-            f"y above {max_grade:g}. Got y = {highest:g}: use smaller grades."
+            f"y above {max_grade:g}. Got y = {max_relevance:g}: use smaller grades."
         )

@@ -181,12 +181,12 @@ def minimise(
     while (
         not settled and len(trace.values) < max_iter and _is_early(result, trace.flat, may_restart)
     ):
-        before, may_restart = trace.value, True
+        old_value, may_restart = trace.value, True
         trace.take_lowest()
         if trace.is_over or len(trace.values) >= max_iter:
             break
         result = run(trace.x)
-        settled = not before - trace.value > tol * abs(before)  # also where the value is NaN
+        settled = not old_value - trace.value > tol * abs(old_value)  # also where the value is NaN
     is_end = (settled and bounds is not None) or not _is_early(result, trace.flat, may_restart)
     is_last = result.status == 0 or (result.status == _NO_STEP and is_end)
     converged = is_last if residual is None else trace.is_converged

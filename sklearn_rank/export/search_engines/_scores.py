@@ -157,7 +157,7 @@ _FOLDED = (
 
 def _fold_in(name: str, step: Any, score: Score, owner: str) -> tuple[Score, float]:
     """Return the score as a function of a step's input, not its output, and a constant."""
-    columns = _passed_on(step)
+    columns = _passthrough_columns(step)
     if columns is not None:
         if isinstance(score, list):
             return [with_columns(tree, columns) for tree in score], 0.0
@@ -194,7 +194,7 @@ def _is_identity(step: Any) -> bool:
     return type(step) is FunctionTransformer and step.func is None
 
 
-def _passed_on(step: Any) -> list[int] | None:
+def _passthrough_columns(step: Any) -> list[int] | None:
     """Return the columns that a ColumnTransformer passes on, None if it does anything else."""
     if type(step) is not ColumnTransformer or step.transformer_weights:
         return None

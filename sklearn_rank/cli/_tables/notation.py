@@ -243,7 +243,7 @@ def _amount(text: str, mark: str) -> tuple[float, str | None]:
     n_signs = sum(part in signs for part in match.groups())
     is_code = (before or after) and re.match(r"0\d", core)
     is_phone = "+" in signs and " " in core[:-6] and not (before or after or mark in core)
-    if is_code or n_signs > 1 or is_phone:
+    if is_code or n_signs > 1 or is_phone or (match["g"] and match["power"]):  # 1,234E5
         return math.nan, None
     digits = re.sub(rf"[^\d{mark}]", "", core).replace(mark, ".")
     value = float(f"{'-' * bool(signs - {'+'})}{digits}{match['power'] or ''}")

@@ -288,7 +288,7 @@ def make_observer(
 
 
 def end_fit_task(estimator: Estimator, *, X: Table = None, y: Table = None) -> None:
-    """End the root task of a fit whose attributes are set; begin it first where none has begun.
+    """End the root task of a fit, once its attributes are set; begin one first if there is none.
 
     `X` and `y` are for estimators without iterations.
     """

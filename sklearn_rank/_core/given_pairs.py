@@ -95,7 +95,7 @@ class GivenPairs(Preferences):
         return float(self.pair_weight.sum())
 
     def log_pair_weight(self, power: float = 1.0) -> float:
-        """Return the logarithm of the sum of the weights of the pairs, each to a power."""
+        """Return the logarithm of the sum of the pair weights, each raised to a power."""
         return float(np.logaddexp.reduce(power * np.log(self.pair_weight)))
 
     def log_smallest_weight(self) -> float:

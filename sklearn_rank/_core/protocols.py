@@ -231,8 +231,8 @@ class WeakRankers(Protocol):
 
     - ``is_two_sided``: True where `search` takes gradients in two groups, and gives
       candidates with `one` and `zero`;
-    - ``sums_curvature``: True where `search` passes the gain bounds of second derivatives,
-      made from `RowGradient.curvature`;
+    - ``sums_curvature``: True if `search` passes bounds on the second derivatives to `gain`,
+      computed from `RowGradient.curvature`;
     - ``n_coordinates``, ``scores(coefficients)`` (``H @ coefficients``) and
       ``pull_back(gradient)`` (``H.T @ gradient``), for solvers that move all coefficients;
     - ``step_limits(candidate)``, the smallest and the largest step along a weak ranker, and

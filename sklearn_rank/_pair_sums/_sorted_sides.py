@@ -118,7 +118,7 @@ def integral(spacing: Floats, mass: Floats) -> Floats:
 
 
 def scattered(values: Floats, order: Indices) -> Floats:
-    """Return the array after ``array[order] = values``, where `order` has all its rows.
+    """Return the array that ``array[order] = values`` would give, for a permutation `order`.
 
     A histogram with one row in each bin is faster than the assignment.
     """

@@ -205,7 +205,7 @@ def _curved_hinge_sums(f: Floats, g: Floats, threads: ThreadPool | None = None) 
 
 
 class Hinge(MarginLoss):
-    r"""Hinge loss, :math:`(1 - m)_+`, that of RankSVM; active up to m = 1, included."""
+    r"""Hinge loss, :math:`(1 - m)_+`, the loss of RankSVM; active for m <= 1."""
 
     is_smooth = False
     fast_sums = FastSums(partial(sorted_list, hinge_sums, hinge_heights), 80e3, 120.0)

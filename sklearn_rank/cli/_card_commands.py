@@ -7,6 +7,9 @@ import click
 from sklearn_rank.cli._command import DATA, FOLDS, TABLE, command, export_to
 from sklearn_rank.cli._tables.options import option, split
 
+_POSITIVE = click.IntRange(1)
+_MONOTONE = "Force points to increase (1) or decrease (-1) with the column."
+
 
 @command(
     "card",
@@ -14,21 +17,15 @@ from sklearn_rank.cli._tables.options import option, split
     (".json",),
     DATA,
     *TABLE,
-    option(
-        "--max-terms",
-        "N",
-        "Most terms of the card; default: 20.",
-        default=20,
-        type=click.IntRange(1),
-    ),
-    option("--points", "LOW:HIGH", "Range of points of a term.", default="-5:5"),
-    option("--monotone", "COL=1,...", "Points only rise (1) or only fall (-1).", split),
-    option("--special", "COL=-999,...", "Codes, which get points of their own.", split),
+    option("--max-terms", "N", "Maximum number of terms; default: 20.", default=20, type=_POSITIVE),
+    option("--points", "LOW:HIGH", "Range of points per term; default: -5:5.", default="-5:5"),
+    option("--monotone", "COL=1,...", _MONOTONE, split),
+    option("--special", "COL=-999,...", "Special codes, each with its own points.", split),
     FOLDS["param"],
-    option("-o --output", "CARD", "File of the card (.json).", required=True),
+    option("-o --output", "CARD", "Scorecard file (.json).", required=True),
 )
 def _card() -> None:
-    """Fit a scorecard, a table of points, print it and store it.
+    """Fit a scorecard (a table of points), print it and save it.
 
     Example: sklearn-rank card loans.csv --target late --max-terms 10 -o card.json
     """
@@ -40,10 +37,10 @@ def _card() -> None:
     ("", "-"),
     click.Argument(["card"]),
     *export_to("sql", "html", "text", "onnx"),
-    option("--dialect", "NAME", "Database of --to sql, such as postgresql; default: sqlite."),
+    option("--dialect", "NAME", "Dialect for --to sql, such as postgresql; default: sqlite."),
 )
 def _card_export() -> None:
-    """Write a scorecard in another form.
+    """Export a scorecard to another format.
 
     Example: sklearn-rank card export card.json --to sql -o card.sql
     """

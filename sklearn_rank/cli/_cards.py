@@ -31,7 +31,7 @@ from sklearn_rank.scorecard import (
 from sklearn_rank.scorecard._text import WEIGHTS
 
 _TABLE = "table"
-"""Key of the details under which a stored card says how its columns are read."""
+"""Key of the details under which a saved card records how its columns are read."""
 
 
 def _onnx(card: Card) -> bytes:
@@ -47,26 +47,26 @@ _FORMS: dict[str, tuple[str, Callable[..., str | bytes]]] = {
     "text": (".txt", to_text),
     "onnx": (".onnx", _onnx),
 }
-"""The end of the names of files, and what writes the content, by the name of a form."""
+"""File suffix and export function of each format."""
 
 
 def card(table: TableOptions, *, output: Output, **options: Any) -> None:
-    """Fit a scorecard, print it with held-out figures, and store it."""
+    """Fit a scorecard, print it with held-out figures, and save it."""
     notes: list[str] = []
     points, seed = _parse_points(options.pop("points")), table.seed
     for option in ("monotone", "special"):
         options[option] = _by_column(f"--{option}", options[option])
     data = training_data(table, notes)
     if data.schema.positive is None:
-        raise InputError("a card tells two classes apart; --relevance graded has more")
+        raise InputError("a card requires two classes; --relevance graded is not supported")
     dates, categories = list(data.X.select_dtypes("datetime")), data.schema.categories
     long = [name for name in categories if len(categories[name]) > FEW_VALUES]
-    notes += [f"a card has no thresholds on dates; not used: {listing(dates)}"] if dates else []
-    what = f"a card has no room for more than {FEW_VALUES} categories of a column; not used:"
+    notes += [f"a card cannot use dates; skipped: {listing(dates)}"] if dates else []
+    what = f"a card cannot use columns with more than {FEW_VALUES} categories; skipped:"
     notes += [f"{what} {listing(long)}"] if long else []
     data = replace(data, X=data.X.drop(columns=[*dates, *long]))
     if not data.X.shape[1]:
-        raise InputError(f"{data.table.path}: no column is left for a card")
+        raise InputError(f"{data.table.path}: a card can use none of the columns")
     for option in ("monotone", "special"):
         for name, values in options[option].items():
             if name not in data.X.columns:
@@ -89,7 +89,7 @@ def card(table: TableOptions, *, output: Output, **options: Any) -> None:
         temporary.write_text(card_to_json(replace(stored, details=details)), encoding="utf-8")
     show_notes(notes)
     print(f"{data.summary()}\n\n{to_text(stored)}\n{_held_out(details, positive)}")
-    print(f"{output}: stored")
+    print(f"{output}: saved")
 
 
 def _by_column(option: str, texts: Iterable[str]) -> dict[str, list[float]]:
@@ -99,7 +99,7 @@ def _by_column(option: str, texts: Iterable[str]) -> dict[str, list[float]]:
         try:
             values.setdefault(name, []).append(float(value))
         except ValueError:
-            raise InputError(f"{option} {text}: must read COL=NUMBER") from None
+            raise InputError(f"{option} {text}: must be COL=NUMBER") from None
     return values
 
 
@@ -107,12 +107,12 @@ def _parse_points(text: str) -> tuple[int, int]:
     try:
         low, high = map(int, text.split(":"))
     except ValueError:
-        raise InputError(f"--points {text}: must read LOW:HIGH, as -5:5") from None
+        raise InputError(f"--points {text}: must be LOW:HIGH, such as -5:5") from None
     return low, high
 
 
 def _most_folds(data: Dataset, most: int, seed: int) -> list[Fold]:
-    """Return so many folds, or as many as there are rows, queries or groups for."""
+    """Return at most this many folds: as many as the rows, queries or groups allow."""
     for number in range(most, 2, -1):
         with suppress(InputError):
             return make_folds(data, number, seed)
@@ -142,36 +142,34 @@ def _unfitted(
         parts = unfitted, ranker, stumps
         owner = next((part for part in parts if name in part.get_params(deep=False)), None)
         if owner is None:
-            raise InputError(f"--param {name}: neither Scorecard nor its ranker has it")
+            raise InputError(f"--param {name}: neither Scorecard nor its ranker has this parameter")
         owner.set_params(**{name: value})
     return unfitted
 
 
 def _held_out(details: dict[str, Any], positive: str) -> str:
-    """Return a line on cards that were made without some rows."""
+    """Return a line on the metrics of held-out rows."""
     if "held_out_auc" not in details:
-        return "no held-out figures: they need one list, and folds with both classes"
+        return "no held-out figures: these require one list, and both classes in each fold"
     return (
-        f"held out: AUC {details['held_out_auc']:.3f}; mean height of the ROC curve up to 5 % "
-        f"{details['held_out_pauc_5']:.3f}, of class {positive!r}"
+        f"held out: AUC {details['held_out_auc']:.3f}; mean height of the ROC curve up to 5 % FPR "
+        f"{details['held_out_pauc_5']:.3f} (class {positive!r})"
     )
 
 
 def _read(name: str) -> tuple[Card, str]:
-    """Return a stored card, and its note on how columns are read."""
+    """Return a saved card, and its record of how columns are read."""
     try:
         stored = card_from_json(Path(name).read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InputError(
-            f"{name}: is not a card, which sklearn-rank card writes. {error}"
-        ) from error
+        raise InputError(f"{name}: was not saved by sklearn-rank card. {error}") from error
     details = dict(stored.details)
     note = details.pop(_TABLE, "{}")
     return replace(stored, details=details), note
 
 
 def load_card(name: str) -> tuple[Pipeline, str, Schema]:
-    """Return a stored card, whose scores are totals of its columns, its name, and their schema."""
+    """Return a saved card as a model whose scores are its totals, its name, and its schema."""
     stored, note = _read(name)
     kinds = {v.name: NUMBER if v.groups is None else CATEGORY for v in stored.variables}
     plain = {"target": "", "qid": None, "relevance": "binary", "positive": str(stored.classes[1])}
@@ -182,21 +180,21 @@ def load_card(name: str) -> tuple[Pipeline, str, Schema]:
                 table[key] = {name: value[name] for name in kinds if name in value}
         schema = Schema(**table)
     except (ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"{name}: the details {_TABLE!r} of the card are damaged") from error
+        raise InputError(f"{name}: the entry {_TABLE!r} of its details is damaged") from error
 
     scorecard = Scorecard.from_json(card_to_json(card_of_table(stored)))
     return Pipeline([("card", scorecard)]), "Scorecard", schema
 
 
 def export(card: str, to: str, dialect: str | None, output: Output | None) -> None:
-    """Write a card in another form."""
+    """Export a card to another format."""
     if dialect is not None and to != "sql":
         raise InputError("--dialect requires --to sql")
     suffix, content_of = _FORMS[to]
     if output is not None and output.path.suffix.lower() != suffix:
-        raise InputError(f"{output}: the name of this output must end in {suffix}")
+        raise InputError(f"{output}: the output file name must end in {suffix}")
     if output is None and to == "onnx":
-        raise InputError(f"--to {to} needs -o FILE{suffix}")
+        raise InputError(f"--to {to} requires -o FILE{suffix}")
     with noting([], card, (ValueError, ImportError)):
         stored = _read(card)[0]
         stored = in_all_forms(stored, load_card(card)[2]) if to in ("sql", "onnx") else stored

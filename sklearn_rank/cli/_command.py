@@ -20,13 +20,14 @@ from sklearn_rank.cli._tables.inputs import InputError, import_extra
 from sklearn_rank.cli._tables.options import Folds, TableOptions, option, options_of
 
 PICTURES = (".png", ".svg", ".pdf")
-_EPILOG = (
-    "DATA is a table: CSV (.csv, .tsv), Parquet (.parquet), Excel (.xlsx), JSON lines (.jsonl) or "
-    "svmlight/LETOR (.txt, .svm, .letor); text may be .gz. MODEL was written by train or card."
-)
+_INPUTS = {
+    "data": "DATA is a table: CSV (.csv, .tsv), Parquet (.parquet), Excel (.xlsx), JSON lines "
+    "(.jsonl) or svmlight/LETOR (.txt, .svm, .letor); text files may be compressed (.gz).",
+    "model": "MODEL is a file saved by train; rank and evaluate also take one saved by card.",
+}
 DATA, TABLE = click.Argument(["data"]), options_of(TableOptions)
 FOLDS = {str(param.name): param for param in options_of(Folds)}
-_FORCE = option("--force", "", "Overwrite files that exist.")
+_FORCE = option("--force", "", "Overwrite existing files.")
 
 
 @click.group(no_args_is_help=False)
@@ -59,8 +60,8 @@ def _call(home: str, suffixes: Iterable[str], *, force: bool, **options: Any) ->
 
 def export_to(*forms: str) -> list[click.Option]:
     """Return the options of an export: its form and its file."""
-    to = option("--to", "FORM", f"{', '.join(forms)}.", required=True, type=click.Choice(forms))
-    return [to, option("-o --output", "FILE", "File to write; default: the terminal.")]
+    to = option("--to", "FORMAT", f"{', '.join(forms)}.", required=True, type=click.Choice(forms))
+    return [to, option("-o --output", "FILE", "Output file; default: standard output.")]
 
 
 def command(
@@ -69,7 +70,8 @@ def command(
     """Return a decorator that makes a command of a docstring: it calls a function of `home`."""
 
     def add(described: Callable[[], None]) -> click.Command:
-        how: Any = {"params": [*params, _FORCE], "help": described.__doc__, "epilog": _EPILOG}
+        epilog = " ".join(_INPUTS[param.name] for param in params if param.name in _INPUTS)
+        how: Any = {"params": [*params, _FORCE], "help": described.__doc__, "epilog": epilog}
         return commands.command(name, **how)(partial(_call, home, suffixes))
 
     return add

@@ -56,12 +56,12 @@ def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
 def train(
     table: TableOptions, folds: Folds, ranker: str | None, best: str | None, output: Output
 ) -> None:
-    """Fit one ranker to all rows, or what is best by folds, and store it."""
+    """Fit one ranker to all rows, or the best one in cross-validation, and save it."""
     notes: list[str] = []
     default = vars(Folds(param=folds.param))
     changed = [option for option, value in vars(folds).items() if value != default[option]]
     if ranker if best is not None else changed:
-        what = "ranker excludes" if ranker else f"{changed[0].replace('_', '-')} requires"
+        what = "ranker rules out" if ranker else f"{changed[0].replace('_', '-')} requires"
         raise InputError(f"--{what} --best, which compares models by cross-validation")
     if best is not None:
         with noting(notes, refused=()):
@@ -79,12 +79,12 @@ def train(
     save_model(StoredModel(pipeline, name, data.schema), output)
     show_notes(notes)
     stops = getattr(pipeline[-1], "n_iter_no_change", None) is not None
-    rounds = f", {pipeline[-1].n_iter_} rounds" if stops else ""
+    rounds = f"; {pipeline[-1].n_iter_} rounds" if stops else ""
     print(f"{output}: {name} fitted on {data.summary()}{rounds}")
 
 
 def evaluate(model: str, table: TableOptions, metrics: list[str], output: Output | None) -> None:
-    """Evaluate a stored model on rows with a target."""
+    """Evaluate a saved model on rows with a target."""
     notes: list[str] = []
     loaded = load_model(model, notes)
     tested = model_data(table, loaded.schema, notes, labelled=True)
@@ -115,7 +115,7 @@ def _summary(data: Dataset) -> dict[str, Any]:
 
 
 def _heading(name: str) -> str:
-    """Return how tables call a metric."""
+    """Return the heading of a metric in tables."""
     kind, mark, at = name.partition("@")
     if kind == "tpr":
         return f"TPR@{100 * float(at):g}%FPR"
@@ -143,7 +143,7 @@ def _about_intervals(data: Dataset, cells: Iterable[Measured], ratio: float | No
 
 
 def _sentence(contest: Contest) -> str:
-    """Return who is first, and how sure that is when the choice is allowed for."""
+    """Return a sentence on the first model, with intervals corrected for the choice."""
     order, choice = contest.order, contest.choice
     column, first = contest.table[contest.top], order[0]
     heading, value = _heading(contest.top), column[first].mean
@@ -152,20 +152,20 @@ def _sentence(contest: Contest) -> str:
         return ""
     if choice is None or column[first].interval is None:
         return f"{start} (no interval: too few independent rows or queries)."
-    allowed = f"choice among {len(order)} allowed for"
+    corrected = f"corrected for picking the best of {len(order)}"
     if choice.interval(of="criterion").low <= choice.random_order["criterion"]:
         chance = choice.random_order["metric"]
-        ends = f"95 % interval {_ends(choice.interval())}, {allowed}"
+        ends = f"95 % interval {_ends(choice.interval())}, {corrected}"
         return f"No better than chance, {heading} {chance:.3f}. {start} ({ends})."
     is_baseline = first in _rankers.BASELINES
     rivals = {name for name in order if (name in _rankers.BASELINES) != is_baseline} - {ENSEMBLE}
     rival, lead = choice.lead(rivals or {*order[1:]})
     who = f"{rival}, the best {'ranker' if is_baseline else 'baseline'}"
-    ends = f"95 % interval of the difference: {_ends(lead)}, {allowed}"
+    ends = f"95 % interval {_ends(lead)}; both {corrected}"
     # Less than .0005 would be shown as .000.
-    by = "no better than" if lead.mean < 0.0005 else f"{lead.mean:.3f} more than"
-    doubt = "" if lead.low > 0 or lead.mean < 0.0005 else ", which may be chance"
-    advice = "" if lead.low > 0 else f" Without a ranker, {rival} may do as well."
+    by = "no better than" if lead.mean < 0.0005 else f"{lead.mean:.3f} above"
+    doubt = "" if lead.low > 0 or lead.mean < 0.0005 else "; the difference may be due to chance"
+    advice = "" if lead.low > 0 else f" You may not need a ranker: {rival} may do as well."
     advice = " This list needs no ranker." if is_baseline else advice
     return f"{start}, {by} {who}{doubt} ({ends}).{advice}"
 
@@ -181,24 +181,24 @@ def _ends(interval: Any) -> str:
 def _footnotes(contest: Contest) -> str:
     data, table = contest.data, contest.table
     cells = [measured for column in table.values() for measured in column.values()]
-    unit = "folds" if data.time is None else "periods, after those learned from"
-    about = f"Rows held out in {contest.folds.cv} {unit}. "
+    by_time = " test periods, each after its training rows"
+    about = f"{contest.folds.cv}{'-fold cross-validation' if data.time is None else by_time}. "
     about += _about_intervals(data, cells, contest.results.rows.ratio)
     if any(measured.below_best for measured in cells):
-        about += " *: worse than the best; stars hold the family-wise error at 5 %."
+        about += " *: significantly worse than the best (family-wise error rate at most 5 %)."
     if data.schema.weight is not None:
-        about += f" Column {data.schema.weight!r} weighs rows in fitting, not in metrics."
+        about += f" Column {data.schema.weight!r} weights the rows in fitting, not in metrics."
     by = _heading(contest.top if contest.choice is None else contest.scoring or "auc")
     if RANK_SCORE in table:
-        about += " P@k, R@k: precision and recall of the first k rows of a fold."
+        about += " P@k, R@k: precision and recall of the first k rows within each fold."
         by = f"{RANK_SCORE}, the partial AUC up to 10 % of the negatives plus a fifth of the AUC"
     about += f" Sorted by {by}"
     if contest.choice is not None and contest.choice.criterion[0].argmax() > 0:
-        about += "; first is the simplest within a standard error of the best, or the ensemble"
+        about += "; first: the simplest within a standard error of the best, or the ensemble"
     if contest.weights:
         members = listing(f"{100 * share:.0f} % {name}" for name, share in contest.weights.items())
-        of = "other folds" if data.time is None else "earlier periods, at first equal"
-        about += f". {ENSEMBLE.capitalize()}: {members}; weights of {of}"
+        source = "the other folds" if data.time is None else "earlier periods (at first, equal)"
+        about += f". {ENSEMBLE.capitalize()}: {members}; weights for each fold come from {source}"
     return f"{about}."
 
 

@@ -111,13 +111,13 @@ def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
         distinct = DistinctRows(Rows(None, data.y, None, np.ones(len(data.y))), _hashes(data))
         splitter, metadata = PredefinedSplit(distinct.folds(n_folds, seed)[1]), {}
     elif data.qid is not None and len(np.unique([data.qid, ids], axis=1).T) > data.qid.max() + 1:
-        raise InputError("--group: a query lies in several groups; both can't be kept whole")
+        raise InputError("--group: a query has rows in several groups; both cannot stay whole")
     with noting([], f"--cv {n_folds}"):
         folds = list(splitter.split(data.X, data.y, **metadata))
     sides = [data.y[rows] for fold in folds for rows in fold]
     is_poor = len(folds) < n_folds or any(len(np.unique(side)) < 2 for side in sides)
     if data.qid is None and is_poor:
-        raise InputError(f"--cv {n_folds} leaves rows of one value in a fold; lower it")
+        raise InputError(f"--cv {n_folds} leaves only one target value in a fold; use fewer folds")
     return folds
 
 
@@ -219,7 +219,7 @@ class Contest:
 
 
 def hold(options: TableOptions, folds: Folds, notes: list[str], stored: str = "") -> Contest:
-    """Cross-validate models, or read what they reached; select an ensemble, and what is first."""
+    """Cross-validate models, or read stored results; select an ensemble and the first model."""
     rankers = _rankers.rankers_of(options, folds, folds.rankers)
     data = training_data(options, notes)
     metrics = choose_metrics(folds.metrics, data, folds.cv)
@@ -281,7 +281,7 @@ def _choose(
 
 
 def fit_first(contest: Contest, notes: list[str]) -> Pipeline:
-    """Fit what is first to all rows.
+    """Fit the first model to all rows.
 
     A model without contributions becomes the member of an ensemble, which has them for any.
     """
@@ -323,9 +323,9 @@ def record(contest: Contest) -> dict[str, Any]:
 
 
 def _read(path: str, folds: Folds, data: Dataset) -> HeldOut:
-    """Return the results of a stored run; InputError if it is of other rows or options."""
+    """Return the results of a stored run; InputError if rows or options differ."""
     results = held_out_rows(data, folds.cv)
-    with noting([], f"{path}: is not a run stored by compare -o", (Exception,)):
+    with noting([], f"{path}: is not a run saved by compare -o", (Exception,)):
         content = dict(json.loads(Path(path).read_text(encoding="utf-8")))
         if content.get("format") != _FORMAT:
             raise ValueError(f"its format must be {_FORMAT!r}")
@@ -335,5 +335,5 @@ def _read(path: str, folds: Folds, data: Dataset) -> HeldOut:
     other = [option for option, value in _key(folds, data).items() if key.get(option) != value]
     if other:
         what = "rows" if "rows" in other else ", ".join(f"--{option}" for option in other)
-        raise InputError(f"{path}: was stored for other {what}; run compare again")
+        raise InputError(f"{path}: was saved for other {what}; run compare again")
     return results

@@ -47,13 +47,13 @@ class Output:
 def checked_output(
     name: str | None, suffixes: Iterable[str], inputs: Iterable[str], *, force: bool
 ) -> Output | None:
-    """Return an output, None for the terminal; InputError if it can't or mustn't be written."""
+    """Return an output, None for the terminal; InputError if it cannot be written."""
     if name is None or (name == "-" and "-" in suffixes):
         return None
     path, ends = Path(name), tuple(end for end in suffixes if end != "-")
     is_input = path.exists() and any(map(path.samefile, inputs))
     faults = {
-        f"the name of this output must end in {' or '.join(ends)}": not name.lower().endswith(ends),
+        f"the output file name must end in {' or '.join(ends)}": not name.lower().endswith(ends),
         "is a folder": path.is_dir(),
         f"there is no folder {path.parent}": not path.parent.is_dir(),
         "is an input of this command and will not be overwritten": is_input,

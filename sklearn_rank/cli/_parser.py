@@ -14,14 +14,14 @@ __all__ = ["commands", "run"]
 READING, MODEL = options_of(Reading), click.Argument(["model"])
 _MAY_DATA = click.Argument(["data"], required=False)
 _TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", "-")
-_RUN = option("-o --output", "RUN", "Write all results (.json); train --best reads compare's.")
-_PLOT = option("--plot", "FILE", f"Draw the intervals ({', '.join(PICTURES)}).")
+_RUN = option("-o --output", "RUN", "Save all results (.json).")
+_PLOT = option("--plot", "FILE", f"Save a plot of the intervals ({', '.join(PICTURES)}).")
 _RANKER = option("--ranker", "NAME", f"One of {RANKERS}, or another model listed by compare.")
-_BEST = option("--best", "[RUN]", "Fit the model compare ranks first; reuse RUN (of compare -o).")
+_BEST = option("--best", "[RUN]", "Fit the model ranked first by compare; reuse RUN of compare -o.")
 _FITTED = option("-o --output", "MODEL", "Model file (.skops).", required=True)
-_TOP = option("--top", "N", "Write the first N rows of each list only.", type=click.IntRange(1))
+_TOP = option("--top", "N", "Write only the first N rows of each query.", type=click.IntRange(1))
 _REASONS = option("--explain", "", "Add reason_1 to reason_3: the features that contribute most.")
-_RANKED = option("-o --output", "OUT", "Table (.csv, .tsv, .parquet), or - for CSV.", required=True)
+_RANKED = option("-o --output", "OUT", "Table (.csv, .tsv, .parquet); -: print CSV.", required=True)
 
 
 def run(words: list[str]) -> None:
@@ -61,7 +61,7 @@ def _compare() -> None:
 
 @command("train", "_compare", (".skops",), DATA, *TABLE, *FOLDS.values(), _RANKER, _BEST, _FITTED)
 def _train() -> None:
-    """Fit a ranker to all rows and store it; default: PNormPushRanker.
+    """Fit a ranker (default: PNormPushRanker) to all rows and save it.
 
     Example: sklearn-rank train loans.csv --target late -o loans.skops
     """
@@ -71,7 +71,7 @@ def _train() -> None:
 def _rank() -> None:
     """Order the rows of a table, best first within each query.
 
-    It writes the columns of DATA, score, and rank within the query.
+    Writes the columns of DATA, plus the score and the rank within the query.
 
     Example: sklearn-rank rank loans.skops new.csv -o ranked.csv
     """
@@ -79,7 +79,7 @@ def _rank() -> None:
 
 @command("evaluate", "_compare", (".json",), MODEL, DATA, *READING, FOLDS["metrics"], _RUN)
 def _evaluate() -> None:
-    """Measure a model on rows whose target is known, with 95 % intervals.
+    """Evaluate a model on rows with a known target, with 95 % intervals.
 
     Example: sklearn-rank evaluate loans.skops test.csv
     """
@@ -87,11 +87,11 @@ def _evaluate() -> None:
 
 @command("export", "_rank", ("", "-"), MODEL, *export_to("ranklib", "xgboost", "linear"))
 def _export() -> None:
-    """Write a model in a form that Elasticsearch or OpenSearch reads.
+    """Export a model to a format that Elasticsearch or OpenSearch reads.
 
     Example: sklearn-rank export model.skops --to xgboost -o model.json
 
     The model's features must be the search engine's features: train on a purely numeric table,
-    without missing values that the model learns from. The linear form drops the constant, which
+    without missing values that the model learns from. The linear format omits the constant, which
     does not affect the ranking.
     """

@@ -44,7 +44,7 @@ def rank(
     with output.writing() as temporary:
         ending = output.path.name.lower().removesuffix(".gz")
         if ending.endswith(".parquet"):
-            with noting([], f"{output}: Parquet can't hold the table", _REFUSED):
+            with noting([], f"{output}: the table cannot be written as Parquet", _REFUSED):
                 ranked.to_parquet(temporary, engine="pyarrow", index=False)
         else:
             ranked.to_csv(temporary, index=False, sep="\t" if ending.endswith(".tsv") else ",")
@@ -55,7 +55,7 @@ def rank(
 
 
 def export(model: str, to: str, output: Output | None) -> None:
-    """Write a model in the form of a search engine."""
+    """Export a model to a format of a search engine."""
     notes: list[str] = []
     pipeline = load_model(model, notes).pipeline
     with noting(notes, model):
@@ -67,7 +67,7 @@ def export(model: str, to: str, output: Output | None) -> None:
 def _ranked(data: Dataset, scores: Floats, explain: Any, top: int | None) -> Any:
     """Add columns and the rank; sort by query in order of appearance, then by score, then by row.
 
-    With `top` only so many rows of each query are returned. `explain`, or None, maps features to
+    With `top`, only that many rows of each query are returned. `explain`, or None, maps features to
     the columns that are added besides.
     """
     query = np.zeros(len(scores), dtype=np.intp) if data.qid is None else data.qid
@@ -92,8 +92,8 @@ def _reasons(model: StoredModel, name: str, X: Any) -> dict[str, Any]:
     is_card = hasattr(ranker, "card_")
     explain = getattr(ranker, "points_of" if is_card else "contributions", None)
     if explain is None:
-        what = "can't be divided among columns; those of stumps, trees, ensembles and cards can"
-        raise InputError(f"--explain: scores of {model.ranker} {what}")
+        what = "only for stumps, trees, ensembles and cards"
+        raise InputError(f"--explain is not supported for {model.ranker}, {what}")
     # Arrays of a damaged model may be anything.
     with noting([], f"{name}: can't explain the scores", (Exception,)):
         rows = model.pipeline[:-1].transform(X) if len(model.pipeline) > 1 else X

@@ -66,7 +66,7 @@ def rankers_of(table: TableOptions, folds: Folds, named: Sequence[str]) -> dict[
     allowed = list(dict.fromkeys(own))
     for param in folds.param:
         if param not in allowed:
-            what = f"no parameter {param!r} of {listing(names, 3)}; they have"
+            what = f"not a parameter of {listing(names, 3)}; choose from"
             raise InputError(f"--param {param}: {what} {listing(allowed, 99)}")
     values = {"relevance": table.relevance, "random_state": table.seed, **folds.param}
     for name, ranker in rankers.items():
@@ -82,7 +82,7 @@ def _form(name: str) -> str:
 
 
 def _unfitted(name: str, table: TableOptions | Schema) -> Any:
-    """Return a ranker with its own parameters, or a baseline of one thread."""
+    """Return a ranker with its default parameters, or a single-threaded baseline."""
     if name == LOGISTIC:
         return LogisticRegression(max_iter=1000)
     if name in _TREES:
@@ -97,13 +97,13 @@ def _unfitted(name: str, table: TableOptions | Schema) -> Any:
 
 
 def leave_out(rankers: dict[str, Any], notes: list[str], folds: Folds, data: Dataset) -> None:
-    """Remove the rankers that are compared only when asked for; notes say why if they must."""
+    """Remove the rankers that are compared only on request, with a note if one is slow."""
     left_out = ["SmoothMarginRanker", *([] if data.has_grades else ["ListNetLinear"])]
     n_rows = len(data.y) * (folds.cv - 1) // folds.cv
     if n_rows > MAX_QUADRATIC_ROWS and folds.param.get("kernel") != "linear":
         left_out.append("KernelPairwiseSGDRanker")
-        slow = f"slow above {MAX_QUADRATIC_ROWS} training rows (--rankers names what to run)"
-        notes.append(f"no {left_out[-1]}: {slow}")
+        slow = f"slow with more than {MAX_QUADRATIC_ROWS} training rows"
+        notes.append(f"{left_out[-1]} skipped: {slow} (list it in --rankers to run it)")
     for name in left_out:
         del rankers[name]
 
@@ -117,11 +117,11 @@ def baselines(data: Dataset, notes: list[str]) -> dict[str, Any]:
     if np.unique(data.y > 0).size < 2:
         del models[LOGISTIC]
         every = "every" if data.y.min() > 0 else "no"
-        notes.append(f"no {LOGISTIC}: {every} grade is above 0")
+        notes.append(f"{LOGISTIC} skipped: {every} grade is above 0")
     elif data.schema.relevance == "graded":
-        notes.append(f"{LOGISTIC} learns relevance > 0, the other baselines the grades")
+        notes.append(f"{LOGISTIC} predicts relevance > 0; the other baselines predict the grades")
     if data.qid is not None:
-        notes.append("the baselines do not see the queries")
+        notes.append("the baselines ignore the queries")
     return models
 
 

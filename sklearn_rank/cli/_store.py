@@ -1,4 +1,4 @@
-"""Model files: a fitted pipeline and the schema of its table, stored by skops."""
+"""Model files: a fitted pipeline and the schema of its table, saved by skops."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FOREIGN |= {f"catboost.core.CatBoost{kind}" for kind in ("Classifier", "Regress
 _FOREIGN |= {"lightgbm.basic.Booster", "functools.partial", "sklearn.tree._tree.Tree"}
 _FOREIGN |= {"sklearn.utils.validation.check_array"}
 _FOREIGN |= {"sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"}
-"""Types that skops does not trust by itself, and that models of `train` hold."""
+"""Types in models of `train` that skops does not trust by default."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class StoredModel:
 
 
 def save_model(model: StoredModel, output: Output) -> None:
-    """Store a model."""
+    """Save a model."""
     content = {"format": _FORMAT, "format_version": _FORMAT_VERSION, **vars(model)}
     content |= {"version": sklearn_rank.__version__, "schema": asdict(model.schema)}
     with output.writing() as temporary:
@@ -56,7 +56,7 @@ def save_model(model: StoredModel, output: Output) -> None:
 
 
 def load_model(name: str, notes: list[str]) -> StoredModel:
-    """Load a model that `save_model` stored; any other file is an error, and is not loaded."""
+    """Load a model saved by `save_model`; any other file is an error, and is not loaded."""
     path = Path(name)
     if path.suffix == ".json":
         from sklearn_rank.cli._cards import load_card
@@ -69,11 +69,12 @@ def load_model(name: str, notes: list[str]) -> StoredModel:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(file.file_size for file in archive.infolist())
         if unpacked > _MOST_UNPACKED * path.stat().st_size:
-            raise InputError(f"{path}: refused, since it would unpack to {unpacked} bytes")
+            raise InputError(f"{path}: refused: it would unpack to {unpacked} bytes")
         untrusted = skops_io.get_untrusted_types(file=path)
     foreign = [type_name for type_name in untrusted if not _is_trusted(type_name)]
     if foreign:
-        raise InputError(f"{path}: refused, since no model holds these types: {listing(foreign)}")
+        what = "refused: the file contains types that no sklearn-rank model uses:"
+        raise InputError(f"{path}: {what} {listing(foreign)}")
     with noting(notes, f"{path}: the model cannot be loaded", (Exception,)):
         content = skops_io.load(path, trusted=untrusted)
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
@@ -94,7 +95,7 @@ def model_scores(model: StoredModel, X: Any, name: str, notes: list[str]) -> Flo
 
 
 def _is_trusted(type_name: str) -> bool:
-    """Whether models hold the type: a class of this package, or one of a few others."""
+    """Whether models may contain the type: a class of this package, or one of a few others."""
     if _OURS.fullmatch(type_name):
         with suppress(ImportError, AttributeError, ValueError):  # ValueError: it ends in a point
             kind = pkgutil.resolve_name(type_name)

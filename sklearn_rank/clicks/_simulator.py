@@ -198,10 +198,10 @@ def _lists(scores: Floats, code: Indices, n_shown: int) -> Indices:
 
 
 def _swapped(rows: Indices, rng: np.random.RandomState) -> tuple[Indices, Indices]:
-    """Swap the first row with a random other one, or not, with equal probabilities.
+    """Swap the first row of each list with a random other one, with probability 1/2.
 
-    Returns the rank by the ranker, from 0, at each position, of shape (n_impressions, n_shown),
-    and the rank that takes part in the swap, 0 in lists of one row.
+    Returns the rank that the ranker gave to the row at each position, counted from 0, of shape
+    (n_impressions, n_shown), and the rank of the row drawn for the swap, 0 in lists of one row.
     """
     n_impressions, n_shown = rows.shape
     length = (rows >= 0).sum(axis=1)

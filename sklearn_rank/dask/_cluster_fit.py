@@ -200,7 +200,7 @@ class ClusterFit:
     # Before it runs --------------------------------------------------------------------------
 
     def _assigned(self) -> dict[str, list[Any]]:
-        """Return the partitions of each worker that has any, by its address."""
+        """Return a dict from worker address to partitions, for workers that have any."""
         wait_for_tasks(self.client, self.partitions, _RETURN)
         who_has = self.client.who_has(self.partitions)
         workers = sorted(self.client.nthreads())

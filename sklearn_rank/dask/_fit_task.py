@@ -39,10 +39,10 @@ Attributes = dict[str, Any]
 Result = TypeVar("Result")
 
 _LOOK = 0.2
-"""Seconds between two looks at whether the worker must leave the fit."""
+"""Seconds between two checks whether the worker must leave the fit."""
 
 _GRACE = 10.0
-"""Seconds for the thread of a fit to end: it looks before each message whether it must."""
+"""Seconds for the thread of a fit to end: it checks before each message whether it must."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,15 +105,15 @@ def run_in_thread(
 ) -> Result:
     """Return ``fit(partitions, rank)``, called when all workers have joined.
 
-    After a loss XGBoost may let other workers wait without a time limit: while they join, or for
-    the end of a message. So a worker joins and fits in a second thread (XGBoost binds its
-    collective to a thread), while this one looks whether the worker must leave the fit.
+    If a worker is lost, XGBoost may leave the others waiting indefinitely, either to join or for a
+    message to complete. So a worker joins and fits in a second thread (XGBoost binds its collective
+    to a thread), while the calling thread checks whether the worker must leave the fit.
 
     Raises
     ------
     FitStoppedError, PeerLostError
-        Where the worker leaves the fit. A thread that waits in XGBoost stays behind; if it had
-        joined, with its rows.
+        If the worker leaves the fit. A thread blocked in XGBoost is abandoned; if it had already
+        joined, its rows stay in memory with it.
     """
     # Lists, so that this thread can drop its references.
     rows_left, has_joined, futures = [partitions], Event(), [Future[Result]()]

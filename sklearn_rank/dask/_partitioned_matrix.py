@@ -84,11 +84,11 @@ class PartitionedMatrix:
         return values
 
     def min(self, axis: int | None = None) -> Any:
-        """Return the smallest value, or that of each column; inf without rows."""
+        """Return the smallest value, or that of each column; inf if there are no rows."""
         return np.min([part.min(axis=axis, initial=np.inf) for part in self.parts], axis=0)
 
     def max(self, axis: int | None = None) -> Any:
-        """Return the largest value, or that of each column; -inf without rows."""
+        """Return the largest value, or that of each column; -inf if there are no rows."""
         return np.max([part.max(axis=axis, initial=-np.inf) for part in self.parts], axis=0)
 
 

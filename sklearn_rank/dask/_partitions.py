@@ -98,7 +98,8 @@ class RowChecks:
             kwargs = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "X"}
             X = check_array(X, ensure_all_finite=finiteness, **kwargs)
         if X.shape[1] != self.n_features:
-            raise ValueError(f"X has {self.n_features} features by its metadata. Got {X.shape[1]}.")
+            what = f"X should have {self.n_features} features according to its metadata"
+            raise ValueError(f"{what}. Got {X.shape[1]}.")
         y = check_relevance(y) if self.graded else check_column(y, "y")
         ids = None if qid is None else check_names(qid, "qid")
         if ids is not None:

@@ -125,7 +125,7 @@ def load_letor(
 
 
 def _queries_from_file(path: Path, n_rows: int) -> Indices | None:
-    """Return the queries of the rows from a file with their sizes; None without one."""
+    """Return the query of each row, from a file of query sizes; None if there is no such file."""
     stems = path, str(path).removesuffix(".gz")
     files = [Path(f"{stem}.{suffix}") for stem in stems for suffix in ("query", "group")]
     file = next(filter(Path.is_file, files), None)
@@ -162,9 +162,9 @@ def _check_complete(path: Path, matrix: Any, target: Floats, qid: Indices) -> No
     if len(n_entries) > 1 and n_entries[-1] < width and (n_entries[:-1] == width).all():
         line_number, line = deque(_rows(path), maxlen=1)[0]
         if not line.endswith(b"\n"):
-            reason = f"it has {n_entries[-1]} entries and no line end, every other row has {width}"
+            reason = f"it has {n_entries[-1]} entries and no newline, every other row has {width}"
             where = f"{path}, line {line_number}"
-            raise ValueError(f"{where}: the file ends inside this row: {reason}.")
+            raise ValueError(f"{where}: the file appears to be truncated in this row: {reason}.")
 
 
 def _rows(path: Path) -> Iterator[tuple[int, bytes]]:

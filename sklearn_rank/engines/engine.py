@@ -126,7 +126,7 @@ class Descent(Protocol):
         """Return gradient and curvature at the scores so far."""
 
     def gradient_at(self, scores: Floats) -> tuple[float, Floats, Floats]:
-        """Return the objective, gradient and curvature at other scores, rounded alike."""
+        """Return objective, gradient and curvature at other scores, rounded as in `gradient`."""
 
     def after_round(self, view: RoundView) -> bool:
         """Process a round; return True to end the fit there."""

@@ -175,10 +175,10 @@ class SymmetricTrees:
         .. math:: \phi_j = \sum_{S \not\ni j} \frac{|S|! \, (d - 1 - |S|)!}{d!}
             \bigl( v(S \cup j) - v(S) \bigr)
 
-        where d is the depth, S are sets of levels, and v(S) is the expected value of a tree: it
-        follows the row at levels of S, and goes both ways elsewhere by the weights of the training
-        rows. Levels that split on one feature are one player: the first of them; the others add
-        nothing.
+        where d is the depth, S are sets of levels, and v(S) is the expected value of a tree: at the
+        levels in S the path follows the row; at other levels both branches are averaged, weighted
+        by training rows. Levels that split on the same feature count as a single player,
+        represented by the first.
         """
         n_trees, depth = self.feature.shape
         sets = np.arange(1 << depth)

@@ -324,7 +324,7 @@ def _choose(criterion: Floats, preferred: list[int], is_single: bool) -> Indices
 
 
 def strata(y: Values, qid: Indices | None, fold: Indices, group: Indices | None) -> Indices:
-    """Return the stratum of each draw: of a row fold and class, of a query its fold.
+    """Return the stratum of each draw: for a row, its fold and class; for a query, its fold.
 
     Groups are all in one stratum.
     """

@@ -153,7 +153,7 @@ def auc_influence(y: Any, score: Any, qid: Any, fold: Any, name: str) -> Influen
 
 
 def _auc_by_row(rows: ScoredRows, folds: Indices) -> Influence:
-    """Return the mean AUC over folds and its derivatives by the weights of rows.
+    """Return the mean AUC over folds and its derivatives with respect to the row weights.
 
     The strata are the two classes of each fold, or a whole graded fold: there a row may be above
     some rows and below others. Folds without a pair have no AUC and do not count.
@@ -175,9 +175,9 @@ def _auc_by_row(rows: ScoredRows, folds: Indices) -> Influence:
 
 
 def _auc_by_query(rows: ScoredRows, folds: Indices) -> Influence:
-    """Return the mean AUC over folds and its jackknife influence values of queries.
+    """Return the mean AUC over folds and the jackknife influence value of each query.
 
-    Such a value is (n - 1) / n of the difference to the AUC without the query. For queries of
+    This value is (n - 1) / n times the difference from the AUC without the query. For queries of
     equal numbers of pairs that is the derivative; a query with most pairs of its fold has a far
     larger one, because the others differ from it. The strata are the folds.
     """

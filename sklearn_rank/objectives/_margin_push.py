@@ -312,7 +312,7 @@ class MarginPush(Push):
         return log_scale, total, [reduce(np.add, sides) for sides in zip(*side_arrays, strict=True)]
 
     def _log_unit(self, log_scale: float) -> float:
-        """Return the logarithm of about the largest height: others over it do not overflow."""
+        """Return about the log of the largest height; heights divided by it do not overflow."""
         return float(np.clip(log_scale / self.p, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
 
     def _curvature_of(self, terms: _SideSums) -> Floats:

@@ -154,7 +154,10 @@ def with_neutral_points(
 def _neutral(
     curve: RiskCurve, other_totals: Floats, weight: Floats, own_points: Indices, mean_risk: float
 ) -> float:
-    """Return the points instead of those of a variable that keep the mean risk, by bisection."""
+    """Find, by bisection, the number of points that keeps the mean risk.
+
+    Every row gets this number of points instead of those of its bin of the variable.
+    """
     totals, index = np.unique(other_totals, return_inverse=True)  # equal totals have one risk
     share = np.bincount(index.ravel(), weight) / weight.sum()
     lowest, highest = float(own_points.min()), float(own_points.max())

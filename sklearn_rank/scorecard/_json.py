@@ -156,7 +156,7 @@ def _shortened(value: Any) -> str:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON; a key that stands in it twice is an error."""
+    """Return a JSON object; raise an error if a key is duplicated."""
     for key in _duplicates(key for key, _ in pairs):
         raise _fail(f"the document has the key {key!r} twice in one object")
     return dict(pairs)

@@ -30,7 +30,7 @@ class Bin:
     Attributes
     ----------
     label : str
-        How it reads.
+        Display text.
     kind : str
         "range", "categories", "special", "missing" or "other" (any other category); "intercept"
         for all rows.

@@ -204,7 +204,7 @@ class _Descent:
         return list(zip(np.maximum(low, -longest), np.minimum(high, longest), strict=True))
 
     def _value(self, columns: ChosenColumns, c: Floats) -> float:
-        """Return the objective at some coefficients, the same in all processes."""
+        """Return the objective at given coefficients; every process gets the same value."""
         return float(self._problem.preferences.agree(self._function(columns).value(c)))
 
     def _function(self, columns: ChosenColumns) -> CoefficientObjective:

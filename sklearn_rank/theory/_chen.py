@@ -334,7 +334,7 @@ def chen_schedule(
         steps = float(n_effective) ** float(s)
     except OverflowError as error:
         raise ValueError(
-            f"The 's' parameter of chen_schedule must be smaller with n_pos={n_pos!r} and "
+            f"The 's' parameter of chen_schedule must be smaller for n_pos={n_pos!r} and "
             f"n_neg={n_neg!r}: the number of steps is too large for a float. Got {s!r} instead."
         ) from error
     # Up to rounding: 125.00000000000001 is 125 steps.

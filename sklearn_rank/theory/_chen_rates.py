@@ -81,7 +81,7 @@ def slope_lipschitz_bound(
 def rate_exponent(
     loss: Loss, *, s: float, gamma: float, theta: float = 0.5, beta: float | None = None
 ) -> float:
-    r"""Return the exponent of the learning rate of the schedule of Theorem 2.1.
+    r"""Return the exponent of the convergence rate for the schedule of Theorem 2.1.
 
     .. math:: & \|f_T - f_\alpha\|_K^2 = O(N^{-a}), \qquad N = \frac{mn}{(m + n)^{3/2}},
         \\ & a = \min\{s \theta - s \gamma \min(q + 1, 2 q - 1),\; 1 - s \gamma (1 + q)\}

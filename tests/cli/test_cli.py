@@ -111,14 +111,14 @@ def test_a_kernel_is_left_out_on_many_rows(square_rows, capsys, monkeypatch):
     captured = capsys.readouterr()
     assert "KernelPairwiseSGDRanker" not in captured.out
     assert (
-        "note: no KernelPairwiseSGDRanker: slow above 79 training rows "
-        "(--rankers names what to run)\n"
+        "note: KernelPairwiseSGDRanker skipped: slow with more than 79 training rows "
+        "(list it in --rankers to run it)\n"
     ) in captured.err
     monkeypatch.setattr(_rankers, "MAX_QUADRATIC_ROWS", 80)
     run(BIG)
     captured = capsys.readouterr()
     assert "KernelPairwiseSGDRanker  0." in captured.out
-    assert "slow above" not in captured.err
+    assert "slow with" not in captured.err
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def test_ids_and_crowded_text_columns_are_noted(folder, capsys):
     assert notes == [
         "note: column 'id' is not used: its text, such as '00002x', differs in nearly every row, "
         "like an id (--keep id uses it)",
-        "note: column 'many' has 100 different texts, such as 'v10', and is read by their letters; "
+        "note: column 'many' has 100 distinct texts, such as 'v10', encoded by character n-grams; "
         "--drop many leaves it out",
         "note: column 'grade' alone orders the rows with an AUC of 1.0000: likely a leak of the "
         "target; --drop grade unless it is known when rows are ranked",
@@ -267,8 +267,8 @@ def test_letor_files(folder, capsys):
     assert json.loads(Path("c.json").read_text())["n_queries"] == 20
     notes = capsys.readouterr().err.splitlines()
     assert notes == [
-        "note: logistic regression learns relevance > 0, the other baselines the grades",
-        "note: the baselines do not see the queries",
+        "note: logistic regression predicts relevance > 0; the other baselines predict the grades",
+        "note: the baselines ignore the queries",
     ]
     run(["train", "train.txt.gz", "--relevance", "graded", "-o", "m.skops", *FAST])
     run(["evaluate", "m.skops", "test.svm"])
@@ -302,7 +302,7 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
         ("train loans.csv more.csv -o m.skops", ["got unexpected extra argument (more.csv)"]),
         (["train", "loans.csv"], ["missing option", "--output"]),
         ([*COMPARE, "--cv", "many"], ["'many' is not a valid integer range"]),
-        ([*COMPARE, "--cv", "100"], ["--cv 100", "leaves rows of one value"]),
+        ([*COMPARE, "--cv", "100"], ["--cv 100", "leaves only one target value in a fold"]),
         ([*COMPARE, "--cv", "13", "--qid", "branch"], ["--cv 13", "12"]),
         ([*COMPARE, "--n-jobs", "0"], ["--n-jobs", "0"]),
         ([*COMPARE, "--relevance", "ordinal"], ["'ordinal'", "binary", "graded"]),
@@ -312,27 +312,27 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
         ([*COMPARE, "--qid", "query"], ["no column 'query' for --qid", "branch"]),
         ([*COMPARE, "--qid", "default"], ["must name different columns"]),
         ([*COMPARE, "--drop", "default"], ["must name different columns"]),
-        ([*COMPARE, "--positive", "maybe"], ["--positive maybe", "the classes are no, yes"]),
+        ([*COMPARE, "--positive", "maybe"], ["'maybe' (--positive); the classes are no, yes"]),
         (f"{LINE} --relevance graded", ["must hold numbers for --relevance graded", "row 1 holds"]),
         (
             ["compare", "loans.csv", "--target", "grade"],
             ["3 values (0, 1, 2)", "--relevance graded", "--positive VALUE"],
         ),
-        (f"{LINE} --relevance graded --positive 2", ["--positive belongs to --relevance binary"]),
-        (["compare", "loans.csv"], ["--target COL is needed", "id, age, income, city"]),
+        (f"{LINE} --relevance graded --positive 2", ["--positive requires --relevance binary"]),
+        (["compare", "loans.csv"], ["--target COL is required", "id, age, income, city"]),
         (
             ["compare", "loans.csv", "--target", "label"],
             ["loans.csv: no column 'label' for --target", "id, age, income, city, owner"],
         ),
-        (["compare", "--target", "label"], ["--target needs DATA", "before it"]),
+        (["compare", "--target", "label"], ["--target requires DATA, the file with the columns"]),
         (["compare", "nowhere.csv", "--target", "y"], ["nowhere.csv: no such file"]),
         (["compare", ".", "--target", "y"], [".: "]),
         ([*TRAIN, "--ranker", "Boost"], ["unknown ranker 'Boost'", "SmoothMarginRanker"]),
-        ([*TRAIN, "--param", "q=3"], ["no parameter 'q'", "n_estimators", " p,"]),
-        ([*TRAIN, "--param", "p"], ["--param p: must read NAME=VALUE"]),
+        ([*TRAIN, "--param", "q=3"], ["q: not a parameter of PNorm", "n_estimators", " p,"]),
+        ([*TRAIN, "--param", "p"], ["--param p: must be NAME=VALUE"]),
         ([*TRAIN, "--param", "p=2", "--param", "p=3"], ["--param p=3: 'p' is given twice"]),
         (["train", "--drop", "a", "-o", "m.skops"], ["missing argument 'DATA'"]),
-        ([*TRAIN, "--param", "relevance=graded"], ["no parameter 'relevance'"]),
+        ([*TRAIN, "--param", "relevance=graded"], ["relevance: not a parameter of"]),
         ([*TRAIN, "--param", "p=0.5"], ["PNormPushRanker", "'p'", "[1, inf]", "0.5"]),
         ([*TRAIN, "--param", "scoring=ndcg@x"], ["PNormPushRanker", "'scoring'", "ndcg@k"]),
         ([*TRAIN[:-1], "out.pkl"], ["out.pkl", "must end in .skops"]),
@@ -354,12 +354,12 @@ def test_bad_options(folder, capsys, argv, parts):
         ("t.csv", "a,y\n1,0\n2,1,5\n", ["t.csv, line 3: has 3 cells"]),
         ("t.csv", "a,y\n1,0,7\n2,1,5\n", ["t.csv, line 1: has 2 cells, most lines have 3"]),
         ("t.csv", "y\n1\n0\n", ["no column is left to rank by"]),
-        ("t.csv", "a,b,y\n" + "1,x,0\n1,x,1\n" * 30, ["nothing to rank by: each column holds"]),
-        ("t.csv", "a,b,y\n" + "1,2,0\n" * 9 + "2,2,1\n", ["--cv 5", "one value"]),
+        ("t.csv", "a,b,y\n" + "1,x,0\n1,x,1\n" * 30, ["nothing to rank by: every column is"]),
+        ("t.csv", "a,b,y\n" + "1,2,0\n" * 9 + "2,2,1\n", ["--cv 5", "one target value"]),
         ("t.csv.gz", gzip.compress(b"a,y\n1,0\n" * 99, mtime=0)[:-9], ["t.csv.gz: ", "truncated"]),
         ("t.parquet", b"PAR1 it is not", ["t.parquet: is not a Parquet file"]),
-        ("t.doc", "x", ["t.doc: unknown kind of file", ".csv", ".parquet", ".letor"]),
-        ("t.gz", gzip.compress(b"a,b\n1,2\n", mtime=0), ["t.gz: unknown kind of file"]),
+        ("t.doc", "x", ["t.doc: unknown file type", ".csv", ".parquet", ".letor"]),
+        ("t.gz", gzip.compress(b"a,b\n1,2\n", mtime=0), ["t.gz: unknown file type"]),
         ("t.svm", "a,y\n1,0\n", ["t.svm, line 1: "]),
         ("t.svm", "0 1:1\n1 1:2\n2 1:5\n", ["t.svm: column 'target' has 3 values (0, 1, 2)"]),
     ],
@@ -390,7 +390,7 @@ def test_warnings_become_notes(folder, capsys, monkeypatch):
     ("change", "parts"),
     [
         (lambda t: t.drop(columns="default"), ["no column 'default' for the model", "id, age"]),
-        (lambda t: t.assign(default="no"), ["no row of column 'default' is of the class 'yes'"]),
+        (lambda t: t.assign(default="no"), ["column 'default' has no row of class 'yes'"]),
         (lambda t: t.assign(default="yes"), ["only one distinct value"]),
     ],
 )
@@ -423,7 +423,7 @@ def test_a_bad_cell_is_named_when_a_model_is_applied(folder, capsys):
     assert "column 'x' must hold numbers, as it did in training, but row 12 holds 'abc'" in message
 
 
-LATER = "(the later in the alphabet)"
+LATER = "(the last in alphabetical order)"
 
 
 @pytest.mark.parametrize(
@@ -433,9 +433,9 @@ LATER = "(the later in the alphabet)"
         ("no", "Yes", ""),
         ("FALSE", "TRUE", ""),
         (1, 2, ""),
-        ("ok", "fraud", "(by its name)"),
-        ("good", "bad", "(by its name)"),
-        ("stays", "Churn", "(by its name)"),
+        ("ok", "fraud", "(judging by its name)"),
+        ("good", "bad", "(judging by its name)"),
+        ("stays", "Churn", "(judging by its name)"),
     ],
 )
 def test_which_class_is_on_top_is_noted(folder, capsys, below, top, noted):
@@ -443,9 +443,9 @@ def test_which_class_is_on_top_is_noted(folder, capsys, below, top, noted):
     table.assign(y=np.where(table["y"] == "yes", top, below)).to_csv("t.csv", index=False)
     run(NUMBERS)
     captured, shown = capsys.readouterr(), str(top).replace("TRUE", "True")
-    note = f"note: class {shown!r} is on top {noted}; --positive chooses\n"
+    note = f"note: class {shown!r} is ranked first {noted}; --positive changes this\n"
     assert captured.err == (note if noted else "")
-    assert f"rows of class {shown!r} on top" in " ".join(captured.out.split())
+    assert f"rows in class {shown!r}, which should rank first" in " ".join(captured.out.split())
     run([*NUMBERS, "--force", "--positive", str(top)])
     assert capsys.readouterr().err == ""
 

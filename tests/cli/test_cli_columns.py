@@ -45,7 +45,7 @@ def test_codes_may_be_declared_categories(folder, capsys):
     capsys.readouterr()
     run(["rank", "m.skops", "rows.csv", "-o", "-"])
     captured = capsys.readouterr()
-    assert captured.err == ""  # no category that training never saw
+    assert captured.err == ""  # no category that did not occur in training
     assert "07" in captured.out
 
 
@@ -76,10 +76,10 @@ def test_a_weight_is_a_multiplicity_in_fitting(folder, capsys, ranker):
 @pytest.mark.parametrize(
     ("cell", "part"),
     [
-        (-1, "column 'w' must hold numbers from 0 on to be --weight, but row 3 holds '-1'"),
-        (np.nan, "column 'w' must hold numbers from 0 on to be --weight, but row 3 holds ''"),
+        (-1, "column 'w' must hold numbers of 0 or more for --weight, but row 3 holds '-1'"),
+        (np.nan, "column 'w' must hold numbers of 0 or more for --weight, but row 3 holds ''"),
         (np.inf, "column 'w' must hold finite numbers, but row 3 holds 'inf'"),
-        ("much", "column 'w' must hold numbers from 0 on to be --weight, but row 3 holds 'much'"),
+        ("much", "column 'w' must hold numbers of 0 or more for --weight, but row 3 holds 'much'"),
     ],
 )
 def test_bad_weights(folder, capsys, cell, part):
@@ -91,4 +91,4 @@ def test_bad_weights(folder, capsys, cell, part):
     assert part in fails([*argv, "w"], capsys)
     assert "no column 'v' for --weight" in fails([*argv, "v"], capsys)
     assert "must name different columns" in fails([*argv, "y"], capsys)
-    assert "--weight needs DATA" in fails(["compare", "--weight", "w"], capsys)
+    assert "--weight requires DATA" in fails(["compare", "--weight", "w"], capsys)

@@ -144,12 +144,12 @@ def test_the_sentence_says_who_is_first_and_how_sure_that_is():
 
     ours = sentence(good, poor)
     assert ours.startswith("First: RankBoost, AUC 0.7")
-    assert "more than LightGBM, the best baseline (95 % interval of the difference: 0." in ours
-    assert "choice among 2 allowed for" in ours
-    assert "more than RankBoost, the best ranker (" in sentence(poor, good)
+    assert "above LightGBM, the best baseline (95 % interval 0." in ours
+    assert "; both corrected for picking the best of 2)" in ours
+    assert "above RankBoost, the best ranker (" in sentence(poor, good)
     rng = np.random.default_rng(3)
     near = sentence(good, y + rng.normal(size=2000))
-    assert "which may be chance" in near or "no better than LightGBM" in near
+    assert "; the difference may be due to chance (" in near or "no better than LightGBM" in near
     assert "no better than LightGBM, the best baseline (" in sentence(good, good)
     noise = sentence(*rng.normal(size=(2, 2000)))
     assert noise.startswith("No better than chance, AUC 0.500. First: ")
@@ -205,7 +205,7 @@ def test_compare_without_a_file(folder, capsys):
     run(["compare", *GRADED, "--rankers", "RankBoost", "--cv", "2", *FAST])
     captured = capsys.readouterr()
     assert "AUC NDCG@10 fit s" in " ".join(captured.out.split())
-    assert "logistic regression learns relevance > 0, the other baselines the gr" in captured.err
+    assert "relevance > 0; the other baselines predict the grades" in captured.err
 
 
 @pytest.mark.slow
@@ -319,7 +319,8 @@ def test_the_ensemble_is_estimated_fitted_and_stored(claims, capsys, monkeypatch
     found = results(OF_CLAIMS)
     assert next(iter(found["results"])) == "ensemble of these"
     whole = " ".join(capsys.readouterr().out.split())
-    assert re.search(r"Ensemble of these: \d+ % .*; weights of other folds", whole)
+    footnote = r"Ensemble of these: \d+ % .*; weights for each fold come from the other folds"
+    assert re.search(footnote, whole)
     run(["train", *OF_CLAIMS, "--best", "-o", "m.skops"])
     out, notes = capsys.readouterr()
     assert len(notes.splitlines()) == len(set(notes.splitlines()))  # each once
@@ -335,7 +336,7 @@ def test_the_ensemble_is_estimated_fitted_and_stored(claims, capsys, monkeypatch
     run(["rank", "m.skops", "claims.csv", "--top", "3", "--explain", "-o", "x.csv"])
     assert pd.read_csv("x.csv")["reason_1"].str.contains(r" [+-]\d").all()
     message = fails(["card", "export", "m.skops", "--to", "sql"], capsys)
-    assert "m.skops: is not a card, which sklearn-rank card writes" in message
+    assert "m.skops: was not saved by sklearn-rank card" in message
 
 
 @pytest.mark.parametrize("name", [_rankers.LOGISTIC, _rankers.HISTOGRAMS])
@@ -366,23 +367,23 @@ def test_a_stored_run_is_used_for_the_same_rows_and_options_only(claims, capsys)
         (["--param", "learning_rate=0.3"], "--param"),
     ):
         message = fails([*train, *more], capsys)
-        assert f"run.json: was stored for other {what}; run compare again" in message
+        assert f"run.json: was saved for other {what}; run compare again" in message
     changed = pd.read_csv("claims.csv").assign(a=claims["a"] + 1e-9)
     changed.to_csv("claims.csv", index=False)
-    assert "was stored for other rows" in fails(train, capsys)
-    message = "run.json: is not a run stored by compare -o: its format must be"
+    assert "was saved for other rows" in fails(train, capsys)
+    message = "run.json: is not a run saved by compare -o: its format must be"
     stored = json.loads(Path("run.json").read_text())
     for content in ({**stored, "format": "sklearn_rank.scorecard"}, {}, []):
         Path("run.json").write_text(json.dumps(content))
         assert message in fails(train, capsys)
     Path("run.json").write_text("no JSON")
-    assert "run.json: is not a run stored by compare -o" in fails(train, capsys)
+    assert "run.json: is not a run saved by compare -o" in fails(train, capsys)
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--best", "--ranker", "RankBoost"], "--ranker excludes --best"),
+        (["--best", "--ranker", "RankBoost"], "--ranker rules out --best"),
         (["--rankers", "RankBoost"], "--rankers requires --best"),
         (["--best", "none.json"], "none.json: no such file"),
     ],
@@ -409,4 +410,4 @@ def test_baselines_are_trained_and_stored(folder, capsys, name, argv):
     assert json.loads(Path("e.json").read_text())["results"]["auc"]["mean"] > 0.7
     run(["rank", "m.skops", "rows.csv", "-o", "o.csv"])
     message = fails(["rank", "m.skops", "rows.csv", "--explain", "-o", "x.csv"], capsys)
-    assert f"scores of {name} can't be divided among columns" in message
+    assert f"--explain is not supported for {name}, only for stumps" in message

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pyarrow import ArrowNotImplementedError
 
 from sklearn_rank.cli._tables.dataset import model_data, training_data
-from sklearn_rank.cli._tables.inputs import InputError
+from sklearn_rank.cli._tables.inputs import InputError, count
 from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.cli._tables.reading import read_table
 
@@ -118,7 +118,7 @@ READ = {
     "row numbers kept": case(csv(n=np.arange(N)), {"n": "number"}, keep=["n"]),
     "unnamed first": case(table().to_csv().encode(), {"Unnamed: 0": None}, "has no name"),
     "a cell more": case(
-        table().to_csv().encode()[1:], {"Unnamed: 0": None}, "the first names its row"
+        table().to_csv().encode()[1:], {"Unnamed: 0": None}, "the first is a row name"
     ),
     "unnamed shuffled": case(
         table().sample(frac=1, random_state=0).to_csv().encode(),
@@ -134,12 +134,12 @@ READ = {
     "account numbers": case(
         csv(accountNo=RNG.integers(10**7, 10**8, N)),
         {"accountNo": None},
-        "has the name of an id, and its integers differ in nearly every row",
+        "its name is typical of ids, and its integers differ in nearly every row",
     ),
     "account numbers unnamed": case(
         csv(v=RNG.integers(10**7, 10**8, N)),
         {"v": "number"},
-        "holds long integers, like ids, but is read as numbers; --category v",
+        "contains long integers, like ids, but is read as numbers; --category v",
     ),
     "account numbers with zeros": case(
         csv(v=[f"{i:07}" for i in RNG.choice(10**6, N, replace=False)]), {"v": None}, "like an id"
@@ -147,7 +147,7 @@ READ = {
     "zip codes with zeros": case(
         csv(v=[f"{i % 9 * 1001:05}" for i in SHUFFLED]),
         {"v": "category"},
-        "numbers that begin with zeros, like codes",
+        "numbers with leading zeros, such as",
         "--keep v makes them amounts",
     ),
     "zeros kept": case(
@@ -157,7 +157,7 @@ READ = {
     "zip codes by name": case(
         csv(zip_code=10_115 + SHUFFLED % 9),
         {"zip_code": "number"},
-        "has the name of codes, but is read as numbers; --category zip_code",
+        "has a name typical of codes, but is read as numbers; --category zip_code",
     ),
     "free text": case(
         csv(
@@ -167,8 +167,8 @@ READ = {
             ]
         ),
         {"v": "category"},
-        "'v' has 60 different texts, such as '",
-        "', and is read by their letters; --drop v leaves it out",
+        "'v' has 60 distinct texts, such as '",
+        "', encoded by character n-grams; --drop v leaves it out",
     ),
     "dates with and without times": case(
         csv(d=[d.strftime(["%d.%m.%Y", "%d.%m.%Y %H:%M"][i % 2]) for i, d in enumerate(DATES)]),
@@ -220,17 +220,17 @@ READ = {
     "numbers and a word": case(
         csv(c=np.where(SHUFFLED % 5 == 0, "more", (SHUFFLED % 3).astype(str))),
         {"c": "category"},
-        "', and they are categories; --drop c leaves it out",
+        "', treated as categories; --drop c leaves it out",
     ),
     "years and a slip": case(
         csv(c=["~5", *(f"{1 + i % 3} year{'s' * (i % 3 > 0)}" for i in range(1, N))]),
         {"c": "category"},
-        "'c' holds codes such as '~5', and they are categories",
+        "'c' contains codes such as '~5', treated as categories",
     ),
     "halves of years": case(
         csv(c=[f"20{20 + i % 4}H{1 + i % 2}" for i in range(N)]),
         {"c": "category"},
-        "'c' holds codes such as '2020H1', and they are categories",
+        "'c' contains codes such as '2020H1', treated as categories",
     ),
     "blanks in numbers": case(
         lines("a b y", lambda i, y: f"{X[i]}  {1 + i}\u202f{i % 7 + 100} {y}"),
@@ -291,12 +291,12 @@ READ = {
     "comments": case(
         b"# made by hand\n\n" + lines("a,y", lambda i, y: f"{X[i]},{y}") + b"# the end\n",
         {"a": "number"},
-        "2 x comment left out",
+        "skipped 2 comments",
     ),
     "empty rows": case(
         lines("a,y", lambda i, y: f"{X[i]},{y}") + b",\n\n,\n",
         {"a": "number"},
-        "2 x row of empty cells left out",
+        "skipped 2 empty rows",
     ),
     "blanks around": case(
         lines("a , c, y", lambda i, y: f"{X[i]}, {CITY[i]} ,{y} "), {"c": "category"}
@@ -304,7 +304,7 @@ READ = {
     "unlabelled": case(
         csv(c=CITY).replace(b",yes\n", b",\n", 3),
         {},
-        "3 rows without a value of 'y' left out",
+        "skipped 3 rows without a value of 'y'",
         skip_unlabelled=True,
     ),
     "rows.xlsx": case(lambda p: as_excel(p, table(d=DATES, c=CITY)), {"d": "date"}),
@@ -324,7 +324,7 @@ READ = {
     "codes.parquet": case(
         lambda p: table(c=[f"{i % 7:03}" for i in SHUFFLED]).to_parquet(p),
         {"c": "category"},
-        "are text, and taken as categories",
+        "are stored as text, and treated as categories",
     ),
     "zones.parquet": case(
         lambda p: table(d=DATES.dt.tz_localize("Europe/Oslo")).to_parquet(p), {"d": "date"}
@@ -357,14 +357,14 @@ READ = {
 REFUSED = {
     "empty": refused(b"", "is empty"),
     "blank": refused(b" \n\n", "is empty"),
-    "no rows": refused(b"a,y\n", "holds no rows"),
+    "no rows": refused(b"a,y\n", "contains no rows"),
     "no header": refused(
         lines("5.1,3.5,no", lambda i, y: f"{X[i]},{i % 7},{y}"),
-        "the first line holds data (5.1, 3.5, no) where the names of the columns must be",
+        "the first line contains data (5.1, 3.5, no), not column names",
     ),
-    "numbers only": refused(lines("1,2", lambda i, y: f"{i},{i % 2}"), "the first line holds data"),
+    "numbers only": refused(lines("1,2", lambda i, y: f"{i},{i % 2}"), "first line contains data"),
     "repeated names": refused(
-        b"a,b,a,y\n1,2,3,4\n", "column 'a' is there 2 times; rename all but one, or --drop them"
+        b"a,b,a,y\n1,2,3,4\n", "column 'a' occurs 2 times; rename all but one, or --drop them"
     ),
     "short row": refused(
         lines("a,b,y", lambda i, y: f"{i},{y}" if i == 7 else f"{i},2,{y}"),
@@ -381,7 +381,7 @@ REFUSED = {
     ),
     "names in Parquet": refused(
         lambda p: table().to_parquet(p),
-        "--no-header is for CSV and Excel; this file has names",
+        "--no-header is for CSV and Excel; this format names columns",
         no_header=True,
     ),
     "no such column": refused(csv(), "no column 'y' for --target", no_header=True),
@@ -422,18 +422,18 @@ REFUSED = {
         "column 't' holds durations in 59 of 60 values, but row 8 holds 'soon'",
     ),
     "infinite": refused(csv(x=["inf", *X[1:]]), "must hold finite numbers, but row 1 holds 'inf'"),
-    "unlabelled": refused(csv().replace(b",yes\n", b",\n", 3), "--skip-unlabelled leaves them out"),
-    "constant target": refused(csv().replace(b",yes\n", b",no\n"), "has one class only (no)"),
+    "unlabelled": refused(csv().replace(b",yes\n", b",\n", 3), "--skip-unlabelled skips them"),
+    "constant target": refused(csv().replace(b",yes\n", b",no\n"), "has only one class (no)"),
     "three classes": refused(csv().replace(b",yes\n", b",maybe\n", 3), "3 values (maybe, no, yes)"),
     "regression": refused(csv(c=CITY, price=X), "60 values", target="price"),
     "date as target": refused(csv(d=DATES.dt.strftime("%Y-%m-%d")), "has 60 values", target="d"),
     "no such target": refused(csv(), "no column 'Y' for --target; did you mean 'y'?", target="Y"),
-    "nested.jsonl": refused(lambda p: as_json(p, nested=True), "column 'tags' holds nested values"),
-    "twice.jsonl": refused(b'{"a": 1, "b": 2, "a": 3}\n', "an object has 'a' twice"),
-    "broken.jsonl": refused(b'{"a": 1,\n', "is not JSON of one object a line"),
+    "nested.jsonl": refused(lambda p: as_json(p, nested=True), "'tags' contains nested values"),
+    "twice.jsonl": refused(b'{"a": 1, "b": 2, "a": 3}\n', "an object has the key 'a' twice"),
+    "broken.jsonl": refused(b'{"a": 1,\n', "is not JSON lines, nor a JSON list of objects"),
     "empty.xlsx": refused(lambda p: as_workbook(p, pd.DataFrame()), "no sheet has data"),
     "broken.xlsx": refused(b"PK\3\4 and no more", "is not an Excel workbook"),
-    "picture.png": refused(b"\x89PNG", "unknown kind of file"),
+    "picture.png": refused(b"\x89PNG", "unknown file type"),
 }
 
 
@@ -530,7 +530,7 @@ def test_only_lines_between_rows_are_comments(tmp_path, name):
     cells = read_table(TableOptions(path), notes).frame
     assert [[cell.strip() for cell in row] for row in cells[["text", "y"]].to_numpy()] == expected
     n_comments = {"comments between": 3, "comment after a cell of lines": 1}.get(name, 0)
-    assert notes == [f"{path}: {n_comments} x comment left out"] * (n_comments > 0)
+    assert notes == [f"{path}: skipped {count(n_comments, 'comment')}"] * (n_comments > 0)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
@@ -598,8 +598,8 @@ def test_the_example_tells_its_story():
     data = training_data(TableOptions(), notes)
     assert notes == []
     assert len(data.y) == 5000
-    assert "three kinds of bad payers" in data.summary()
-    with pytest.raises(InputError, match="needs DATA"):
+    assert "three kinds of defaulters" in data.summary()
+    with pytest.raises(InputError, match="requires DATA"):
         training_data(TableOptions(relevance="graded"), notes)
 
 
@@ -663,8 +663,8 @@ def test_a_category_that_can_mean_two_is_named(tmp_path):
     cells = ["7.0", "007", "8.0", "Oslo", *codes[4:]]
     data = read(tmp_path, schema, notes := [], c=cells)
     assert list(data.X["c"]) == ["7", "007", "8", *cells[3:]]
-    what = "2 rows with values that training never saw ('007', 'Oslo'; it saw '07', '7', '8')"
-    assert f"column 'c': {what}" in notes
+    what = "with values that did not occur in training ('007', 'Oslo'; it had '07', '7', '8')"
+    assert f"column 'c': 2 rows {what}" in notes
 
 
 # ---------------------------------------------------------------------------- properties
@@ -808,7 +808,7 @@ def joined(*lines):
     return "\n".join([*lines, ""]).encode()
 
 
-UNITS = "looks like a second line of names (or units); remove it"
+UNITS = "looks like a second header line (or units); remove it"
 TOTAL = "Total) looks like a line of totals; remove it"
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512)
 SHORT = "line 1: has 1 cell, most lines have 3"
@@ -822,28 +822,28 @@ FAULTS = {  # how a file is made of header h and rows r, and the sentence; None:
     "title": (lambda h, r: joined("Loans of May", "", h, *r), SHORT),
     "title.xlsx": (
         lambda h, r: book("Loans,,", h, *r),
-        "(Loans) looks like a title above the names",
+        "(Loans) looks like a title above the column names",
     ),
     "total": (lambda h, r: joined(h, *r, "9999,Total,"), f"line 62 (9999, {TOTAL}"),
     "total.xlsx": (lambda h, r: book(h, *r, ",Total,"), f"row 62 ({TOTAL}"),
     "mean": (lambda h, r: joined(h, *r, "30.5,Mean:,"), "line 62 (30.5, Mean:) looks like a line"),
-    "data.xlsx": (lambda h, r: book(*r), "the first line holds data ("),
+    "data.xlsx": (lambda h, r: book(*r), "the first line contains data ("),
     "footer": (lambda h, r: joined(h, *r, "", "(60 rows)"), "line 63: has 1 cell, the header has"),
     "numbers of R": (lambda h, r: joined(h, *(f"{i},{x}" for i, x in enumerate(r))), None),
     "names of R": (lambda h, r: joined(h, *(f'"k{i}",{x}' for i, x in enumerate(r))), None),
     "commas": (lambda h, r: joined(h, *(f"1,{x}" for x in r)), "line 1: has 3 cells, most lines"),
     "sep": (lambda h, r: joined("sep=;", *(x.replace(",", ";") for x in (h, *r))), None),
     "old.xls": (lambda h, r: OLE, "is an Excel 97-2003 workbook; save it as .xlsx"),
-    "a.xlsx": (lambda h, r: OLE + "EncryptedPackage".encode("utf-16-le"), "a workbook with a pass"),
+    "a.xlsx": (lambda h, r: OLE + "EncryptedPackage".encode("utf-16-le"), "a password-protected"),
     "zip": (lambda h, r: zipped(h, *r), "is an archive, or a workbook of another kind (t.csv)"),
     "page.xls": (lambda h, r: joined("", "<table>", "<tr>"), "is HTML or XML; save it as .csv"),
-    "print": (lambda h, r: b"%PDF-1.7\n%\xe2", "is a page or a picture"),
-    "xz": (lambda h, r: lzma.compress(joined(h, *r)), "is packed, or of another program"),
+    "print": (lambda h, r: b"%PDF-1.7\n%\xe2", "is a document or an image"),
+    "xz": (lambda h, r: lzma.compress(joined(h, *r)), "is an archive or a foreign file"),
     "utf-16": (lambda h, r: joined(h, *r).decode().encode("utf-16-be"), "--encoding utf-16-be"),
     "utf-32": (lambda h, r: joined(h, *r).decode().encode("utf-32"), None),
     "columns.json": (None, None),
-    "values.json": (None, "rows must be objects, or lists below a list of the names"),
-    "table.json": (None, "rows must be objects, or lists below a list of the names"),
+    "values.json": (None, "rows must be objects, or lists after a list of column names"),
+    "table.json": (None, "rows must be objects, or lists after a list of column names"),
 }
 
 
@@ -901,7 +901,7 @@ def test_what_is_not_read_is_named(tmp_path, pattern, seed):
     else:
         kinds = training_data(TableOptions(path, "y"), notes).schema.kinds
         assert kinds.get("x", "category") == "category"
-        named = [note for note in notes if re.search("'x' .*(not used|letters|are cat)", note)]
+        named = [note for note in notes if re.search("'x' .*(not used|n-grams|as cat)", note)]
         assert bool(named) == (pattern[0] not in "MJ")  # which are few words
 
 
@@ -923,7 +923,7 @@ def test_numbers_that_may_be_codes_are_noted(tmp_path, code):
     cells = np.resize([code, *map(str, LIKE_CODES[code][1:])], N)
     data = training_data(TableOptions(write(tmp_path, "t", csv(x=cells)), "y"), notes := [])
     np.testing.assert_array_equal(data.X["x"], np.resize(LIKE_CODES[code], N))
-    what = f"column 'x' holds {code!r}, like a code, but is read as numbers; --category x makes"
+    what = f"column 'x' contains {code!r}, like a code, but is read as numbers; --category x makes"
     assert any(note.startswith(what) for note in notes)
 
 

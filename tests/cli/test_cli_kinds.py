@@ -71,7 +71,7 @@ def test_names_of_ids_are_often_one_word(owner, end, write):
 def test_names_of_ids_of_other_languages(name):
     kinds, notes = chosen(**{"z1": RNG.normal(size=N), name: RNG.choice(10**6, N, replace=False)})
     assert list(kinds) == ["z1"]
-    assert "has the name of an id" in notes[0]
+    assert "its name is typical of ids" in notes[0]
 
 
 @given(
@@ -86,7 +86,7 @@ def test_other_words_end_like_ids(start, word):
 def test_few_integers_of_nine_digits_may_be_ids():
     kinds, notes = chosen(v=[-1, *RNG.choice(2**31, N - 1)])
     assert kinds == {"v": "number"}
-    assert "holds long integers, like ids" in notes[0]
+    assert "contains long integers, like ids" in notes[0]
 
 
 MEASURES = {
@@ -115,7 +115,7 @@ def test_measures_are_features(name):
         values = MEASURES[name](np.random.default_rng(seed))
         kinds, notes = chosen(v=values)
         assert kinds == {"v": "number"}
-        long = "holds long integers, like ids, but is read as numbers; --category v"
+        long = "contains long integers, like ids, but is read as numbers; --category v"
         assert all(long in note for note in notes)
         assert bool(notes) == (name in LONG)
 
@@ -130,6 +130,6 @@ def test_a_card_takes_no_variable_of_many_categories(tmp_path, monkeypatch, caps
     frame.to_csv("t.csv", index=False)
     run(["card", "t.csv", "--target", "y", "--max-terms", "4", "-o", "c.json"])
     captured = capsys.readouterr()
-    assert "no room for more than 40 categories of a column; not used: city" in captured.err
+    assert "cannot use columns with more than 40 categories; skipped: city" in captured.err
     assert "place" not in captured.out
     assert len(captured.out.splitlines()) < 75

@@ -41,7 +41,8 @@ BASIC = ["rows.csv", "--target", "late", "--drop", "day"]
 def test_the_help_of_a_command_names_all_that_it_takes():
     command = _parser.commands.commands["train"]
     text = " ".join(command.get_help(click.Context(command)).split())
-    assert text.startswith("Usage: [OPTIONS] DATA Fit a ranker to all rows and store it")
+    about = "Fit a ranker (default: PNormPushRanker) to all rows and save it"
+    assert text.startswith(f"Usage: [OPTIONS] DATA {about}")
     assert "DATA is a table: CSV" in text
     assert re.search(r"-o, --output MODEL .*?\[required\]", text)
     for name in ("--target COL", "--decimal MARK", "--cv K", "--best [RUN]", "--force"):
@@ -64,7 +65,7 @@ def test_outputs_that_can_not_be_written():
         ("none/o.csv", "none/o.csv: there is no folder none"),
         ("old.csv", "old.csv: exists; add --force to overwrite it"),
         ("rows.csv", "rows.csv: is an input of this command and will not be overwritten"),
-        ("o.json", "o.json: the name of this output must end in .csv or .tsv"),
+        ("o.json", "o.json: the output file name must end in .csv or .tsv"),
     ):
         with pytest.raises(InputError, match=re.escape(message)):
             checked_output(name, (".csv", ".tsv", "-"), ["rows.csv"], force=False)
@@ -96,7 +97,7 @@ def test_ranges_and_options_that_go_with_others(words, message, capsys):
 def test_a_format_may_be_named(capsys):
     Path("rows.csv").rename("rows.dump")
     words = ["rows.dump", "--target", "late", "-o", "m.skops", *FAST]
-    assert "--format NAME says what it is" in fails(["train", *words], capsys)
+    assert "--format NAME sets the type" in fails(["train", *words], capsys)
     assert "is not a Parquet file" in fails(["train", *words, "--format", "parquet"], capsys)
     run(["train", *words, "--format", "csv"])
 
@@ -132,16 +133,16 @@ def test_a_table_of_dates_has_no_card(capsys):
     frame = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=60), "late": [0, 1] * 30})
     frame.to_csv("dates.csv", index=False)
     message = fails(["card", "dates.csv", "--target", "late", "-o", "c.json"], capsys)
-    assert "dates.csv: no column is left for a card" in message
+    assert "dates.csv: a card can use none of the columns" in message
 
 
 def test_the_footnote_says_what_was_held_out(capsys):
     run(["compare", *BASIC, "--rankers", "RankBoost", "--cv", "2", *FAST])
-    assert "Rows held out in 2 folds. [low, high]" in capsys.readouterr().out
+    assert "2-fold cross-validation. [low, high]" in capsys.readouterr().out
     words = ["rows.csv", "--target", "late", "--time", "day", "--rankers", "RankBoost", *FAST]
     run(["compare", *words, "--cv", "2", "-o", "r.json"])
     out = capsys.readouterr().out
-    assert "Rows held out in 2 periods, after those learned from." in out
+    assert "2 test periods, each after its training rows." in out
     assert len(json.loads(Path("r.json").read_text())["results"]["RankBoost"]["auc"]["folds"]) == 2
 
 

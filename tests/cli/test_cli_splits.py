@@ -128,16 +128,16 @@ def test_the_next_command_has_the_same_words():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--embargo 3", "--embargo needs --time"),
+        ("--embargo 3", "--embargo requires --time"),
         ("--time day --embargo 400", "no row is left to train on for period 1, from 2024"),
         ("--time dya", "no column 'dya' for --time; did you mean 'day'?"),
         ("--time few --cv 2", "--cv 2: RollingOriginSplit needs at least 3 distinct times"),
         ("--time note", "'note' must hold a date or a number in every row for --time"),
         ("--time gap", "'gap' must hold a date or a number in every row for --time"),
-        ("--time late_from", "--cv 5 leaves rows of one value in a fold; lower it"),
+        ("--time late_from", "--cv 5 leaves only one target value in a fold; use fewer folds"),
         ("--group few", "--cv 5: "),
         ("--group gap", "is missing in 1 row"),
-        ("--qid few --group customer", "a query lies in several groups"),
+        ("--qid few --group customer", "a query has rows in several groups"),
     ],
 )
 def test_what_does_not_go(folder, capsys, words, message):

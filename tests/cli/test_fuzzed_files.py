@@ -157,7 +157,7 @@ def test_a_planted_callable_is_refused_and_does_not_run(models, tmp_path, capsys
     path.write_bytes(models._archive({**members, "schema.json": json.dumps(tree).encode()}))
     code, line = run(["rank", path, rows, "-o", tmp_path / "o.csv"], capsys)
     assert code == 2
-    assert "no model holds these types" in line or "is damaged" in line
+    assert "types that no sklearn-rank model uses" in line or "is damaged" in line
     assert not marker.exists()
 
 

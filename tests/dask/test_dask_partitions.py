@@ -199,7 +199,7 @@ def read(chunks, **options):
     [
         ((X, Y[:4], None, None), {}, r"X has 6, y has 4\. \(partition 3"),
         ((X, Y, None, -Y), {}, r"must not be negative.*\(partition 3"),
-        ((X[:, :1], Y, None, None), {}, "X has 2 features by its metadata. Got 1"),
+        ((X[:, :1], Y, None, None), {}, "2 features according to its metadata. Got 1"),
         ((X / [np.inf, 0.5] + np.array([np.inf, 0]), Y, None, None), {}, "infinity"),
         ((X * np.nan, Y, None, None), {"allow_nan": False}, "NaN"),
         ((X, Y, Y * np.nan, None), {}, "qid must not have missing values: row 0 of the partition"),

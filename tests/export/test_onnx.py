@@ -376,9 +376,9 @@ class Unknown(Ridge):
 @pytest.mark.parametrize(
     ("ranker", "message"),
     [
-        (KernelPairwiseSGDRanker(kernel=dot), r"kernel=a function can't be written"),
-        (KernelPairwiseSGDRanker(kernel="precomputed"), r"kernel='precomputed' can't be written"),
-        (RankBoost(weak_ranker=Line()), r"weak_ranker=.*Line.* can't be written"),
+        (KernelPairwiseSGDRanker(kernel=dot), r"kernel=a function cannot be exported to"),
+        (KernelPairwiseSGDRanker(kernel="precomputed"), r"kernel='precomputed' cannot be exported"),
+        (RankBoost(weak_ranker=Line()), r"weak_ranker=.*Line.* cannot be exported to"),
         (RankBoost(weak_ranker=Unknown()), r"weak_ranker=Unknown\(\.\.\.\).*no working converter"),
         (
             BoostedTreesRanker(engine="lightgbm", engine_params={"linear_tree": True}),

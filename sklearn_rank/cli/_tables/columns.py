@@ -31,7 +31,7 @@ _CONTENTS = {
     CATEGORY: {"string", "mixed-integer", "mixed", "categorical"},
 }
 FEW_VALUES = 40
-"""A text column of more values than this becomes numbers that follow its letters."""
+"""A text column with more distinct values than this is encoded by its character n-grams."""
 
 # Share of a column's texts from which on the others count as typing errors, and of rows with a
 # value of their own from which on it names rows.
@@ -124,7 +124,7 @@ class Column:
         self.table, self.name = table, name
         self.missing, cells = missing | table.missing, table.frame[name]
         if cells.ndim > 1:
-            what = f"is there {cells.shape[1]} times; rename all but one, or --drop them"
+            what = f"occurs {cells.shape[1]} times; rename all but one, or --drop them"
             raise table.error(name, what)
         if table.kind == TEXT:  # numbers if all of it is plain numbers
             cells = notation.plain_numbers(cells, notation.PANDAS_MISSING | table.missing)
@@ -223,7 +223,7 @@ class Column:
         if best in days:
             return DATE, self._date_form(days)
         if is_typed and notation.is_plain(texts):
-            self.note(": its numbers are text, and taken as categories")
+            self.note(": its numbers are stored as text, and treated as categories")
             return CATEGORY, notation.AS_WRITTEN
         if all(map(self.fits, amounts)):
             best = amounts[".,".index(option or self._decimal(amounts, mark, is_sure))]
@@ -252,7 +252,7 @@ class Column:
         like_dates = dates.look_like_dates(self.parsed.moments)
         for what, alike in (("dates", like_dates), ("amounts", self.parsed.like_amounts())):
             if len(texts) > 1 and alike.sum() >= n_most:
-                hint = f", a form that is not read: write it otherwise, {ways}"
+                hint = f", an unsupported format: convert it, {ways}"
                 self._refuse_text(f"seems to hold {what},", bad, hint)
 
     def _decimal(self, forms: list[str], mark: str, is_sure: bool) -> str:
@@ -288,7 +288,7 @@ class Column:
             return "year-month-day"
         has_zone = np.array([*map(dates.has_zone, self.texts[0])])
         if 0 < has_zone.sum() < len(has_zone):
-            hint = ", without: write them alike, or use --drop"
+            hint = ", without one: write them alike, or use --drop"
             self._refuse_text("holds times with a zone,", ~has_zone, hint)
         texts, n_years = self.texts[0], {form: days[form].dt.year.nunique() for form in days}
         few = _MORE_DAYS * min(n_years.values())
@@ -433,7 +433,7 @@ def _id_reason(column: Column, kind: str) -> str:
     elif len(values) >= _MIN_NUMBERED and values.diff().iloc[1:].nunique() == 1 < values.nunique():
         reason = "its values are integers in the order of the rows, like row numbers"
     elif _nearly_differ(values.nunique(), len(values)) and _OF_NUMBERS.search(_words(column.name)):
-        reason = "it has the name of an id, and its integers differ in nearly every row"
+        reason = "its name is typical of ids, and its integers differ in nearly every row"
     return reason and f"{reason} (--keep {quote(column.name)} uses it)"
 
 
@@ -446,14 +446,14 @@ def _note_codes(column: Column, kind: str) -> None:
         pairs = zip(texts, are_amounts, strict=True)
         codes = [text for text, is_amount in pairs if is_amount or _CODE.fullmatch(text)]
         example = f"such as {(codes or texts)[0][:40]!r}"
-        way = "is read by their letters" if len(texts) > FEW_VALUES else "they are categories"
+        way = "encoded by character n-grams" if len(texts) > FEW_VALUES else "treated as categories"
         if column.table.kind != TYPED and notation.have_leading_zeros(texts):
-            what = f"numbers that begin with zeros, like codes, {example}, and {way}"
-            column.note(f" holds {what}; --keep {name} makes them amounts, {drop}")
+            what = f"numbers with leading zeros, {example}, {way}"
+            column.note(f" contains {what}; --keep {name} makes them amounts, {drop}")
         elif len(texts) > FEW_VALUES:
-            column.note(f" has {len(texts)} different texts, {example}, and {way}; {drop}")
+            column.note(f" has {len(texts)} distinct texts, {example}, {way}; {drop}")
         elif len(codes) > len(texts) / 2:
-            column.note(f" holds codes {example}, and {way}; {drop}")
+            column.note(f" contains codes {example}, {way}; {drop}")
     elif kind == NUMBER:
         odd = next(filter(notation.LIKE_CODE.fullmatch, texts), "")
         is_long = len(values) >= _MIN_DIFFERENT and values.min() >= _LONG
@@ -461,8 +461,8 @@ def _note_codes(column: Column, kind: str) -> None:
         is_code = values.nunique() > 2 and _OF_CODES.search(_words(column.name))
         is_date = are_dates(values.to_numpy(np.float64))
         if odd or is_date or is_code or (is_long and _nearly_differ(values.nunique(), len(values))):
-            what = f"holds {odd!r}, like a code" if odd else "holds long integers, like ids"
-            what = "has the name of codes" if is_code else what
+            what = f"contains {odd!r}, like a code" if odd else "contains long integers, like ids"
+            what = "has a name typical of codes" if is_code else what
             what = "looks like dates without separators" if is_date else what
             ways = f"--category {name} makes them categories, {drop}"
             column.note(f" {what}, but is read as numbers; {ways}")

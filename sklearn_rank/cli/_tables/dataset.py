@@ -29,7 +29,7 @@ _CLEARLY_ON_TOP = frozenset(
 
 _AS_GIVEN = notation.PANDAS_MISSING  # in columns that are no features ? and - are values
 _FEW = 0.1  # share of numbers that are no dates, up to which those of --time are meant as dates
-_STORY = "three kinds of bad payers, of whom only those who never pay can be found at the top"
+_STORY = "three kinds of defaulters; only those who never pay can be ranked at the top"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Dataset:
             parts.append(count(self.qid.max() + 1, "query"))
         if self.schema.relevance == "binary":
             rows = count(int(self.y.sum()), "row")
-            parts.append(f"{rows} of class {self.schema.positive!r} on top")
+            parts.append(f"{rows} in class {self.schema.positive!r}, which should rank first")
         else:
             low, high = map(notation.written, (self.y.min(), self.y.max()))
             parts.append(f"relevance from {low} to {high}")
@@ -86,14 +86,14 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     schema = Schema(kinds, *roles, decimal, missing=options.missing, formats=formats)
     X, qid = feature_frame(table, schema), _codes(table, options.qid)
     if X.nunique(dropna=False).max() < 2:
-        raise InputError(f"{table.path}: nothing to rank by: each column holds one value only")
+        raise InputError(f"{table.path}: nothing to rank by: every column is constant")
     y = _relevance(table, schema, qid)
     for note in column_notes(X, y, qid=qid):
         notes.append(str(note).replace("leave it out", f"--drop {quote(str(note.columns[0]))}"))
     categories = {name: list(X[name].cat.categories) for name in X.select_dtypes("category")}
     learned: Any = {"categories": categories, "summaries": column_summaries(X)}
     schema = replace(schema, zero_based=table.zero_based, **learned)
-    weight = _numbers(table, options.weight, decimal, " from 0 on to be --weight,", 0)
+    weight = _numbers(table, options.weight, decimal, " of 0 or more for --weight,", 0)
     of_rows = weight, _times(table, options, schema), _codes(table, options.group)
     return Dataset(X, y, qid, schema, table, *of_rows, options.embargo, options.seed)
 
@@ -101,7 +101,7 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
 def model_data(
     options: TableOptions, schema: Schema, notes: list[str], *, labelled: bool
 ) -> Dataset:
-    """Read a table as that of the training was read."""
+    """Read a table in the same way as the training table."""
     missing = [*schema.missing, *options.missing]
     table = read_table(replace(options, missing=missing, zero_based=schema.zero_based), notes)
     if options.decimal is not None:  # for all numbers
@@ -124,7 +124,7 @@ def _example(options: TableOptions, notes: list[str]) -> Table:
 
     for option in ("target", "qid", "weight", "drop", "keep", "category", "time", "group"):
         if getattr(options, option) or options.relevance == "graded":
-            raise InputError(f"--{option} needs DATA, the file that has the columns, before it")
+            raise InputError(f"--{option} requires DATA, the file with the columns")
     credit = make_credit(5000, random_state=options.seed)
     frame = credit.data.assign(defaults=np.where(credit.target == 1, "yes", "no"))
     return Table(frame, f"generated loan applications ({_STORY})", notes=notes)
@@ -141,7 +141,7 @@ def _checked_roles(table: Table, options: TableOptions) -> TableOptions:
         options = replace(options, target=options.target or "target", qid=qid)
     if options.target is None:
         names = listing(table.frame.columns)
-        raise InputError(f"--target COL is needed; the columns of {table.path} are {names}")
+        raise InputError(f"--target COL is required; the columns of {table.path} are {names}")
     single, several = ("target", "qid", "weight", "time", "group"), ("drop", "keep", "category")
     lists: Any = {role: _names(getattr(options, role), columns) for role in several}
     named = {role: [name] for role in single if (name := getattr(options, role))} | lists
@@ -153,7 +153,7 @@ def _checked_roles(table: Table, options: TableOptions) -> TableOptions:
         what = "--target, --qid, --weight, --drop and --category must name different columns"
         raise InputError(f"{what}, and --keep none of the first four")
     if options.embargo and not options.time:
-        raise InputError("--embargo needs --time, the column it is measured in")
+        raise InputError("--embargo requires --time")
     return replace(options, **lists)
 
 
@@ -170,7 +170,7 @@ def _features(table: Table, options: TableOptions) -> list[str]:
     roles |= {options.time, options.group} - set(options.keep)
     features = [name for name in table.frame.columns if name not in roles]
     if options.qid is None and table.kind != LETOR and "qid" in features:
-        table.notes.append("column 'qid' is used as a feature; --qid qid would make it the query")
+        table.notes.append("column 'qid' is used as a feature; --qid qid makes it the query")
     return features
 
 
@@ -181,8 +181,8 @@ def _labelled_rows(table: Table, target: str, *, skip: bool) -> Table:
         return table
     rows = count(int(is_missing.sum()), "row")
     if not skip or is_missing.all():
-        raise table.error(target, f"is missing in {rows}; --skip-unlabelled leaves them out")
-    table.notes.append(f"{table.path}: {rows} without a value of {target!r} left out")
+        raise table.error(target, f"is missing in {rows}; --skip-unlabelled skips them")
+    table.notes.append(f"{table.path}: skipped {rows} without a value of {target!r}")
     return replace(table, frame=table.frame[~is_missing].reset_index(drop=True))
 
 
@@ -237,7 +237,7 @@ def _times(table: Table, roles: TableOptions, schema: Schema) -> Values | None:
 def _relevance(table: Table, schema: Schema, qid: Indices | None) -> Any:
     """Return the grades of the rows, or 1 for the class on top and 0 for others.
 
-    Two in one list must differ; a note names classes that training lacked.
+    At least two rows of some list must differ; a note names classes that did not occur in training.
     """
     target, positive = schema.target, schema.positive
     if positive is None:
@@ -246,11 +246,11 @@ def _relevance(table: Table, schema: Schema, qid: Indices | None) -> Any:
         texts, codes, _ = Column(table, target, _AS_GIVEN).texts
         classes = columns.matched(texts, schema.classes or [positive])
         if positive not in classes:
-            what = f"no row of column {target!r} is of the class {positive!r}, the one on top"
+            what = f"column {target!r} has no row of class {positive!r}, which should rank first"
             raise InputError(f"{table.path}: {what}; the classes are {listing({*classes}, 10)}")
         new = [name for name in {*classes} if schema.classes and name not in schema.classes]
         if new:
-            what = f"the model never saw {listing(map(repr, new), 5)}; they count as not on top"
+            what = f"{listing(map(repr, new), 5)} did not occur in training, and counts as negative"
             table.notes.append(f"column {target!r}: {what}")
         y = np.array([name == positive for name in classes], dtype=np.int64)[codes]
     if not have_pair(y, qid):
@@ -266,7 +266,7 @@ def _choose_classes(
     positive = options.positive
     if options.relevance == "graded":
         if positive is not None:
-            raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
+            raise InputError("--positive requires --relevance binary")
         return None, None
     texts = Column(table, target, _AS_GIVEN).texts[0]
     classes = list(dict.fromkeys(map(columns.plain_text, texts)))
@@ -274,23 +274,23 @@ def _choose_classes(
     is_text = any(map(np.isnan, numbers.values()))
     classes.sort(key=str.casefold if is_text else numbers.__getitem__)
     if len(classes) == 1:
-        raise table.error(target, f"has one class only ({classes[0]}); two are needed to rank")
+        raise table.error(target, f"has only one class ({classes[0]}); ranking requires two")
     if positive is not None:
         top = columns.matched([positive], classes)[0]
         alike = [name for name in classes if name.casefold() == top.strip().casefold()]
         if top not in classes and len(alike) != 1:
-            what = f"has no class of --positive {positive}; the classes are {listing(classes, 10)}"
+            what = f"has no class {positive!r} (--positive); the classes are {listing(classes, 10)}"
             raise table.error(target, what)
         return classes, top if top in classes else alike[0]
     if len(classes) > 2:
-        hint = "--relevance graded ranks by numbers, --positive VALUE one class against the rest"
-        what = f"has {len(classes)} values ({listing(classes, 5)}), binary relevance needs two"
+        hint = "--relevance graded ranks by number, --positive VALUE ranks one class first"
+        what = f"has {len(classes)} values ({listing(classes, 5)}); binary relevance requires two"
         raise table.error(target, f"{what}; {hint}")
     clear = [name for name in classes if name.casefold() in _CLEARLY_ON_TOP]
     top = clear[0] if is_text and len(clear) == 1 else classes[1]
     if is_text and (top != classes[1] or not clear):
-        why = "by its name" if clear else "the later in the alphabet"
-        table.notes.append(f"class {top!r} is on top ({why}); --positive chooses")
+        why = "judging by its name" if clear else "the last in alphabetical order"
+        table.notes.append(f"class {top!r} is ranked first ({why}); --positive changes this")
     return classes, top
 
 
@@ -301,7 +301,7 @@ def feature_frame(table: Table, schema: Schema, when: str = ",") -> Any:
     """Return the features as pipelines take them; errors say `when` a column held numbers."""
     lost = [name for name in schema.kinds if name not in table.frame.columns]
     if lost and table.kind == LETOR and schema.zero_based != "auto":  # as that of training
-        table.notes.append(f"features that never occur and count as 0: {listing(lost, 10)}")
+        table.notes.append(f"features that do not occur, and are read as 0: {listing(lost, 10)}")
         table = replace(table, frame=table.frame.assign(**dict.fromkeys(lost, 0.0)))
     check_columns(table, list(schema.kinds), "the model")
     X = {}
@@ -328,14 +328,14 @@ def _compare_with_training(X: Any, table: Table, schema: Schema) -> None:
         column, categories = X[name].dropna(), schema.categories.get(name, [])
         new, n_missing = column[~column.isin(categories)], len(X) - len(column)
         if categories and len(new):
-            what = f"{count(len(new), 'row')} with values that training never saw"
+            what = f"{count(len(new), 'row')} with values that did not occur in training"
             values = listing(map(repr, new.unique()), 3)
-            what += f" ({values}; it saw {listing(map(repr, categories), 3)})"
+            what += f" ({values}; it had {listing(map(repr, categories), 3)})"
             table.notes.append(f"column {name!r}: {what}")
         summary = schema.summaries.get(name, {"counts": [len(X)]})  # the last: missing cells
         was_complete = summary["counts"][-1] == 0
         if n_missing and (was_complete or not len(column)):
-            where = ", in training in none" if was_complete else ", which are all"
+            where = ", but never in training" if was_complete else ", which are all"
             table.notes.append(f"column {name!r} is missing in {count(n_missing, 'row')}{where}")
     if schema.qid is None:  # rows of a query are no independent draws
         table.notes.extend(map(str, drift_notes(schema.summaries, X)))

@@ -15,9 +15,12 @@ from sklearn_rank.cli._tables.inputs import InputError
 
 RANKERS = ", ".join(sklearn_rank.__all__)
 _METRICS = (
-    "auc, tpr@a, pauc@a, ndcg@k, precision@k, recall@k, map, map@k, mrr, err, r_precision, push@p, "
-    "where a is a share of the negatives (0.05), k a number of rows and p the power of the push."
+    "Any of auc, tpr@a, pauc@a, ndcg@k, precision@k, recall@k, map, map@k, mrr, err, r_precision, "
+    "push@p; a is a share of the negatives (such as 0.05), k a number of rows, p a power."
 )
+_POSITIVE = "Class to rank first; default: guessed from the class names, else the larger value."
+_GROUP = "Column of groups, such as customers, to keep in one fold; also a feature with --keep."
+_RANKERS = f"Rankers to compare, any of {RANKERS}; default: depends on the data."
 _FORMATS = click.Choice(["csv", "excel", "json", "letor", "parquet"])
 
 
@@ -42,7 +45,7 @@ def _by_name(texts: Iterable[str]) -> dict[str, Any]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or name in values:
-            what = f"{name!r} is given twice" if equals else "must read NAME=VALUE, such as p=8"
+            what = f"{name!r} is given twice" if equals else "must be NAME=VALUE, such as p=8"
             raise InputError(f"--param {text}: {what}")
         values[name] = parse_value(value)
     return values
@@ -84,17 +87,17 @@ class Roles:
     """A table, and in training the roles of its columns."""
 
     data: str | None = None
-    target: str | None = _field("COL", "Column that says what belongs on top.")
-    qid: str | None = _field("COL", "Column with the query of each row; default: one list.")
-    weight: str | None = _field("COL", "Column of row weights for fitting, not for metrics.")
-    positive: str | None = _field("VALUE", "Class on top; default: by its name, or the greater.")
-    relevance: str = _field("KIND", "binary (default); graded: more is better.", "binary", _KINDS)
-    drop: Sequence[str] = _field("COL,...", "Columns not to use.", ())
-    keep: Sequence[str] = _field("COL,...", "Columns to use that look like row numbers or ids.", ())
-    category: Sequence[str] = _field("COL,...", "Columns of numbers that are codes.", ())
-    time: str | None = _field("COL", "Dates or numbers: folds are periods. Use as feature: --keep.")
-    embargo: float = _field("N", "Leave out rows up to N (days) before a period.", 0.0, _DAYS)
-    group: str | None = _field("COL", "Customers or the like, whole in folds; feature with --keep.")
+    target: str | None = _field("COL", "Target column.")
+    qid: str | None = _field("COL", "Column of query ids; default: one list.")
+    weight: str | None = _field("COL", "Column of row weights, used in fitting but not in metrics.")
+    positive: str | None = _field("VALUE", _POSITIVE)
+    relevance: str = _field("KIND", "binary (default) or graded: more is better.", "binary", _KINDS)
+    drop: Sequence[str] = _field("COL,...", "Columns to ignore.", ())
+    keep: Sequence[str] = _field("COL,...", "Columns to use even if they look like ids.", ())
+    category: Sequence[str] = _field("COL,...", "Numeric columns to treat as categories.", ())
+    time: str | None = _field("COL", "Time column: folds are periods; also a feature with --keep.")
+    embargo: float = _field("N", "Do not train on the last N (days) before a period.", 0.0, _DAYS)
+    group: str | None = _field("COL", _GROUP)
     seed: int = _field("N", "Random seed; default: 0.", 0, _FROM_0)
 
 
@@ -104,11 +107,11 @@ class Reading:
 
     decimal: str | None = _field("MARK", "Decimal mark, . or ,; default: detected.", None, _MARKS)
     sep: str | None = _field("MARK", "Cell separator, such as ; tab or blank; default: detected.")
-    encoding: str | None = _field("NAME", "Encoding of text, such as latin-1; default: UTF-8.")
-    format: str | None = _field("NAME", f"Of {', '.join(_FORMATS.choices)}.", None, _FORMATS)
-    no_header: bool = _field("", "The first line holds data; columns are called c1, c2, ...", False)
-    missing: Sequence[str] = _field("VALUE...", "Text or number that means missing, as -999.", ())
-    skip_unlabelled: bool = _field("", "Leave out rows that need a target and have none.", False)
+    encoding: str | None = _field("NAME", "Text encoding, such as latin-1; default: UTF-8.")
+    format: str | None = _field("NAME", f"One of {', '.join(_FORMATS.choices)}.", None, _FORMATS)
+    no_header: bool = _field("", "The first line is data; columns are named c1, c2, ...", False)
+    missing: Sequence[str] = _field("VALUE...", "Value that means missing, such as -999.", ())
+    skip_unlabelled: bool = _field("", "Skip rows without a target.", False)
     zero_based: Any = "auto"  # where the indices of a LETOR file start, as in `load_letor`
 
 
@@ -121,8 +124,8 @@ class TableOptions(Reading, Roles):
 class Folds:
     """What is compared, and how."""
 
-    rankers: Sequence[str] = _field("NAME,...", f"Of {RANKERS}; default: by the data.", parse=split)
-    param: Mapping[str, Any] = _field("NAME=VALUE...", "Parameters of rankers.", parse=_by_name)
+    rankers: Sequence[str] = _field("NAME,...", _RANKERS, parse=split)
+    param: Mapping[str, Any] = _field("NAME=VALUE...", "Ranker parameters.", parse=_by_name)
     cv: int = _field("K", "Number of folds; default: 5.", 5, _FROM_2)
-    n_jobs: int = _field("N", "Folds to fit at once; default: 1.", 1, click.INT)
+    n_jobs: int = _field("N", "Number of folds to fit in parallel; default: 1.", 1, click.INT)
     metrics: Sequence[str] = _field("NAME,...", _METRICS, parse=split)

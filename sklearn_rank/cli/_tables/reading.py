@@ -40,15 +40,15 @@ _PACKED = r"BZh\d1AY|\xfd7zXZ|7z\xbc\xaf|Rar!\x1a|\x28\xb5\x2f\xfd|(?s:.{257})us
 _STORED = r"SQLite format 3|ARROW1|FEA1|Obj\x01|\x89HDF|\x93NUMPY|\$FL[23]|<stata_dta>|RDX\d\n"
 _FOREIGN = (
     (r"\xd0\xcf\x11\xe0", "an Excel 97-2003 workbook; save it as .xlsx"),
-    (r"%PDF|\x89PNG|\xff\xd8\xff", "a page or a picture; copy its table into a .csv or .xlsx"),
+    (r"%PDF|\x89PNG|\xff\xd8\xff", "a document or an image; copy its table into a .csv or .xlsx"),
     (r"\s*<(!doctype|html|head|body|table|div|\?xml)\b", "HTML or XML; save it as .csv or .xlsx"),
-    (rf"{_PACKED}|{_STORED}", "packed, or of another program; unpack it, or write it as .csv"),
+    (rf"{_PACKED}|{_STORED}", "an archive or a foreign file; unpack it, or save it as .csv"),
 )
 """First bytes of files that are no table here, and what they are."""
 
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "blank": " "}
 _HEAD, _CHUNK, _START, _LEAST = 2**16, 20_000, 1000, 3
-_OBJECTS = "JSON of one object a line, nor a list of objects"
+_OBJECTS = "JSON lines, nor a JSON list of objects"
 _MOST_DIGITS = 308  # characters of integers that are floats as well
 _DATA = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|\d+[-/.]\d+[-/.]\d+\b.*", re.I)
 _SEP = re.compile(r'"?sep=(.?)"?', re.I)
@@ -84,14 +84,14 @@ def read_table(options: TableOptions, notes: list[str]) -> Table:
     try:
         read, what = _reader_of(path, options.format)
         if options.no_header and read not in (_read_csv, _read_excel):
-            raise InputError(f"{path}: --no-header is for CSV and Excel; this file has names")
+            raise InputError(f"{path}: --no-header is for CSV and Excel; this format names columns")
         table = read(path, options, notes)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
     except _FAULTS as error:  # readers of our own name the file
         raise InputError(f"{path}: is not {what}: {error}" if what else str(error)) from error
     if len(table.frame) == 0:
-        raise InputError(f"{path}: holds no rows")
+        raise InputError(f"{path}: contains no rows")
     names = [unicodedata.normalize("NFC", str(name)) for name in table.frame.columns]
     names = [name or f"Unnamed: {j}" for j, name in enumerate(names)]
     table = replace(table, frame=table.frame.set_axis(names, axis=1))
@@ -99,7 +99,7 @@ def read_table(options: TableOptions, notes: list[str]) -> Table:
         nested = cells.map(pd.api.types.is_list_like)
         if nested.any():
             row = int(nested.argmax())
-            raise table.error(column, f"holds nested values (row {row + 1}: {cells[row]!s:.40})")
+            raise table.error(column, f"contains nested values (row {row + 1}: {cells[row]!s:.40})")
     return replace(table, missing=frozenset(options.missing), notes=notes)
 
 
@@ -110,15 +110,15 @@ def _reader_of(path: Path, form: str | None) -> tuple[Callable[..., Table], str]
     """
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     if form is None and ending not in _ENDINGS:
-        what = f"unknown kind of file; the name must end in {', '.join(_ENDINGS)}, or these .gz"
-        raise InputError(f"{path}: {what}; --format NAME says what it is")
+        what = f"unknown file type; the name must end in {', '.join(_ENDINGS)}, or these plus .gz"
+        raise InputError(f"{path}: {what}; --format NAME sets the type")
     with open_binary(path) as file:
         encoding = _marked_encoding(file.peek(4)) or "latin-1"
         lines = io.TextIOWrapper(file, encoding, errors="replace", newline="\n")
         line = next((line for line in lines if line.partition("#")[0].strip()), "")
     foreign = next((what for start, what in _FOREIGN if re.match(start, line, re.I)), "")
     if "97-2003" in foreign and "EncryptedPackage".encode("utf-16-le") in path.read_bytes():
-        foreign = "a workbook with a password; save it without"
+        foreign = "a password-protected workbook; remove the password"
     if foreign:
         raise InputError(f"{path}: is {foreign}")
     name = form or next(name for name, kind in FORMATS.items() if re.match(kind[0], line, re.ASCII))
@@ -179,7 +179,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; `json` would keep the last of the values of a name."""
     names = [name for name, _ in pairs]
     if len({*names}) < len(names):
-        raise ValueError(f"an object has {max(names, key=names.count)!r} twice")
+        raise ValueError(f"an object has the key {max(names, key=names.count)!r} twice")
     return dict(pairs)
 
 
@@ -195,7 +195,7 @@ def _frame_of_json(rows: Any) -> pd.DataFrame:
         return pd.DataFrame(rows, dtype=object)
     if kinds == {list} and all(isinstance(name, str) for name in rows[0]):
         return pd.DataFrame(rows[1:], columns=rows[0], dtype=object)
-    what = "rows must be objects, or lists below a list of the names"
+    what = "rows must be objects, or lists after a list of column names"
     raise ValueError(f"{what}; pandas writes them with orient='records'")
 
 
@@ -283,7 +283,7 @@ def _with_names(
         names = [f"c{j + 1}" for j in range(frame.shape[1])]
         return frame.set_axis(names, axis=1).reset_index(drop=True)
     if len(names) > 1 and list(filter(None, names)) == names[:1]:
-        what = f"the first line ({names[0]}) looks like a title above the names of the columns"
+        what = f"the first line ({names[0]}) looks like a title above the column names"
         raise InputError(f"{options.data}: {what}; remove it")
     rows = frame[frame.iloc[:, 0].astype(str).str.strip() == names[0]]
     again = rows.index[(rows.map(lambda cell: str(cell).strip()) == names).all(axis=1)]
@@ -292,9 +292,8 @@ def _with_names(
         notes.append(f"{options.data}: dropped {count(len(again), 'repeated header line')}")
     columns = [set(column) for _, column in frame.iloc[:_START].items()]
     if all(_DATA.fullmatch(a) or (a and a in b) for a, b in zip(names, columns, strict=True)):
-        what = f"the first line holds data ({listing(names, 4)}) where the names of the "
-        what += "columns must be; add a line with the names above it, or --no-header"
-        raise InputError(f"{options.data}: {what} calls them c1, c2")
+        what = f"the first line contains data ({listing(names, 4)}), not column names"
+        raise InputError(f"{options.data}: {what}; add them above it, or use --no-header")
     named = frame.set_axis(names, axis=1).reset_index(drop=True)
     if len(frame) < _LEAST:
         return named
@@ -313,7 +312,7 @@ def _with_names(
         odd = [below[j] for j in first if below[j] and not _AMOUNT.match(first[j])]
         shares = [np.mean([*map(bool, map(_AMOUNT.match, cells))]) for cells in odd]
         if max(shares, default=0) >= _MOST and all(first[j] not in below[j] for j in first):
-            what = f"({listing(first.values(), 4)}) looks like a second line of names (or units)"
+            what = f"({listing(first.values(), 4)}) looks like a second header line (or units)"
             raise InputError(f"{options.data}, {unit} {frame.index[0]} {what}; remove it")
     for j, cell in last.items():
         are_sums = all(i == j or _AMOUNT.match(other) for i, other in last.items())
@@ -391,7 +390,7 @@ def _rows(
             if len(cells) == width + 1 and not cells[-1]:  # ends with the separator
                 cells.pop()
             if not any(cells):
-                left_out["row of empty cells"] += len(cells) > 0
+                left_out["empty row"] += len(cells) > 0
             elif cells[0].startswith("#") and len(cells) != (width or usual):
                 left_out["comment"] += 1
             elif not width and _SEP.fullmatch(cells[0]):
@@ -399,19 +398,19 @@ def _rows(
             elif len(cells) != width and (width or (len(cells) < usual and is_unnamed is not None)):
                 what = f"has {count(len(cells), 'cell')}, "
                 what += f"the header has {width}" if width else f"most lines have {usual}"
-                hint = f"cells are separated by {sep!r} (--sep MARK changes it)"
+                hint = f"cells are separated by {sep!r} (--sep MARK changes this)"
                 raise InputError(f"{path}, line {line}: {what}; {hint}; remove titles and footers")
             else:
                 if is_unnamed and not n_rows:
                     cells.insert(0, "")
-                    what = "lines have a cell more than the names: the first names its row"
+                    what = "rows have one cell more than the header: the first is a row name"
                     notes.append(f"{path}: {what}")
                 width, n_rows = len(cells), n_rows + 1
                 yield line, cells
     except csv.Error as error:
         reason = f"a quotation mark is misplaced or never closed ({error})"
         raise InputError(f"{path}, line {start}: {reason}") from error
-    notes += [f"{path}: {n} x {what} left out" for what, n in left_out.items() if n]
+    notes += [f"{path}: skipped {count(n, what)}" for what, n in left_out.items() if n]
 
 
 FORMATS: dict[str, tuple[str, Callable[..., Table], str]] = {

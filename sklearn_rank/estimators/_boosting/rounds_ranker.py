@@ -321,7 +321,7 @@ class RoundsRanker(BaseRanker):
     def stopping_on(
         self, rows: Rows, losses: list[float], curve: list[float], tol: float = 0.0
     ) -> EarlyStopping:
-        """Return the rule of early stopping on held-out rows; `losses` and `curve` grow."""
+        """Return the rule of early stopping, which appends to `losses` and `curve`."""
         validation_loss: ValidationLoss
         if self.scoring is None:
             validation_loss = HeldOutLoss(

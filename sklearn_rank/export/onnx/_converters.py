@@ -190,8 +190,8 @@ def _convert_imputer(scope: Any, operator: Any, container: Any) -> None:
     imputer = operator.raw_operator
     if not is_missing(imputer.missing_values):
         raise ValueError(
-            f"SimpleImputer with missing_values={imputer.missing_values!r} can't be written as an "
-            "ONNX graph: only NaN can be imputed."
+            f"SimpleImputer with missing_values={imputer.missing_values!r} cannot be exported "
+            "to ONNX: only NaN can be imputed."
         )
     graph = OperatorGraph(scope, container, "SimpleImputer")
     rows = columns_of(graph, graph_inputs(operator), None)
@@ -226,8 +226,8 @@ def _of_boosting(graph: OperatorGraph, X: str, ranker: Any) -> str:
     if hasattr(rules, "estimators"):
         return _of_estimators(graph, X, ranker)
     raise ValueError(
-        f"{graph.owner} with weak_ranker={ranker.weak_ranker!r} can't be written as an ONNX "
-        "graph: 'stump', 'feature' and estimators with a converter can."
+        f"{graph.owner} with weak_ranker={ranker.weak_ranker!r} cannot be exported to "
+        "ONNX; 'stump', 'feature' and estimators with a converter can."
     )
 
 
@@ -264,7 +264,7 @@ def _of_kernel(graph: OperatorGraph, X: str, ranker: Any) -> str:
     if callable(kernel) or kernel == "precomputed":
         name = repr(kernel) if isinstance(kernel, str) else "a function"
         raise ValueError(
-            f"{graph.owner} with kernel={name} can't be written as an ONNX graph: named "
+            f"{graph.owner} with kernel={name} cannot be exported to ONNX; named "
             "kernels can, except 'precomputed'."
         )
     return kernel_scores(graph, X, ranker)

@@ -100,7 +100,7 @@ class OperatorGraph(GraphBuilder):
         has_option = partial(self.container.has_options, estimator)
         if raw_scores and not has_option("raw_scores"):
             raise ValueError(
-                f"{self.owner} with {about} can't be written as an ONNX graph: it needs the values "
+                f"{self.owner} with {about} cannot be exported to ONNX: it needs the values "
                 "of decision_function, for which skl2onnx has no converter of this class."
             )
         operators = import_onnx("to_onnx", "skl2onnx.algebra.onnx_operator")
@@ -121,7 +121,7 @@ class OperatorGraph(GraphBuilder):
             node.add_to(self.scope, self.container)
         except Exception as error:
             raise ValueError(
-                f"{self.owner} with {about} can't be written as an ONNX graph, because skl2onnx "
+                f"{self.owner} with {about} cannot be exported to ONNX, because skl2onnx "
                 f"has no working converter for it: {str(error)[:400]}"
             ) from error
         return [str(output.full_name) for output in node.outputs]

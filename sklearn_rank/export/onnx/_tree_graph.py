@@ -45,7 +45,7 @@ def leaf_values(
         return _ensemble(graph, X, trees, comparison)
     counts = np.array([len(tree.value) for tree in trees])
     if counts.max() >= 2**24:  # single precision has no larger odd numbers
-        raise ValueError("A tree of more than 16 million nodes can't be written as an ONNX graph.")
+        raise ValueError("A tree of more than 16 million nodes cannot be exported to ONNX.")
     numbered_trees = [replace(tree, value=np.arange(float(len(tree.value)))) for tree in trees]
     leaf = graph.cast(_ensemble(graph, X, numbered_trees, comparison), np.int64)
     position = graph.node("Add", leaf, np.cumsum(counts) - counts)

@@ -16,7 +16,7 @@ def _all_trees(model: Any, form: str) -> list[Node]:
     owner, trees, constant = exported(model)
     if isinstance(trees, list):
         return [*trees, Leaf(constant)] if constant or not trees else trees
-    raise ValueError(f"{owner} is linear here, and can't be written as {form}. Use to_linear_json.")
+    raise ValueError(f"{owner} is linear with these parameters; use to_linear_json, not {form}.")
 
 
 def to_ranklib(model: Any) -> str:
@@ -187,7 +187,7 @@ def to_linear_json(
     owner, weights, constant = exported(model)
     names = names_of(model, feature_names)
     if isinstance(weights, list):
-        raise ValueError(f"{owner} is not linear, and can't be written as weights.")
+        raise ValueError(f"{owner} is not linear: it cannot be exported as weights.")
     if constant != 0 and not drop_constant:
         raise ValueError(
             f"{owner} adds the constant {constant:g} (of the offset in binary mode and "

@@ -46,7 +46,7 @@ def exported(model: Any) -> tuple[str, Score, float]:
     if score_of is None:
         names = ", ".join(class_.__name__ for class_ in _SCORES)
         raise TypeError(
-            f"{owner} can't be written for a search engine. Those that can: {names}, alone or at "
+            f"{owner} cannot be exported to a search engine. Supported are {names}, alone or at "
             "the end of a Pipeline."
         )
     score = score_of(ranker, owner)
@@ -84,8 +84,8 @@ def names_of(model: Any, feature_names: Sequence[str] | None) -> list[str]:
 def _of_linear(ranker: Any, owner: str) -> Score:
     if getattr(ranker, "kernel", "linear") != "linear":
         raise ValueError(
-            f"{owner} with kernel={ranker.kernel!r} can't be written for a search engine: only "
-            "kernel='linear' can."
+            f"{owner} with kernel={ranker.kernel!r} cannot be exported to a search engine; "
+            "only kernel='linear' can."
         )
     return np.array(ranker.coef_, dtype=np.float64)
 
@@ -96,8 +96,8 @@ def _of_boosting(ranker: Any, owner: str) -> Score:
         return np.asarray(rules.coefficients(weights, ranker.n_features_in_), dtype=np.float64)
     if not hasattr(rules, "step_functions"):
         raise ValueError(
-            f"{owner} with weak_ranker={ranker.weak_ranker!r} can't be written for a search "
-            "engine: 'stump' and 'feature' can."
+            f"{owner} with weak_ranker={ranker.weak_ranker!r} cannot be exported to a search "
+            "engine; only weak_ranker='stump' and 'feature' can."
         )
     steps = rules.step_functions(weights)
     for step in steps:
@@ -125,13 +125,13 @@ def _refuse(owner: str, feature: int, is_categorical: bool, missing_differs: boo
     """Raise ValueError for categories, and for missing values that score unlike 0."""
     if is_categorical:
         raise ValueError(
-            f"{owner} has a split of categories, on column {feature}, which can't be written for a "
-            "search engine: its models compare numbers. Encode categories as 0/1 features."
+            f"{owner} has a split of categories, on column {feature}, which cannot be exported to "
+            "a search engine: its models compare numbers. Encode categories as 0/1 features."
         )
     if missing_differs:
         raise ValueError(
             f"{owner} has learned from missing values of column {feature}, and scores them unlike "
-            "0. This can't be written for a search engine, where a feature without a value is 0: "
+            "0. This cannot be exported to a search engine, where a feature without a value is 0: "
             "fit the ranker to rows with 0 instead of NaN."
         )
 
@@ -167,7 +167,7 @@ def _fold_in(name: str, step: Any, score: Score, owner: str) -> tuple[Score, flo
     affine = _affine(step)
     if affine is None or isinstance(score, list):
         raise ValueError(
-            f"The step {name!r}, {type(step).__name__}, before {owner} can't be written for a "
+            f"The step {name!r}, {type(step).__name__}, before {owner} cannot be exported to a "
             f"search engine. Only {_FOLDED}. Compute it as a feature there, or leave it out."
         )
     factor, shift = affine

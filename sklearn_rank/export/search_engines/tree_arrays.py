@@ -111,13 +111,13 @@ def _tree_of_lightgbm(root: dict[str, Any]) -> TreeArrays:
             children.append((0, 0))
     if any("leaf_coeff" in node for node in nodes):
         raise ValueError(
-            "BoostedTreesRanker with linear functions in the leaves (linear_tree) can't be written "
-            "as trees whose leaves hold numbers."
+            "BoostedTreesRanker with linear functions in the leaves (linear_tree) cannot be "
+            "exported: the leaves of a tree must be numbers."
         )
     if any(node.get("missing_type") == "Zero" for node in nodes):
         raise ValueError(
-            "BoostedTreesRanker with zeros as missing values (zero_as_missing) can't be written as "
-            "trees that take NaN alone for missing."
+            "BoostedTreesRanker with zeros as missing values (zero_as_missing) cannot be "
+            "exported: only NaN may mean missing."
         )
     is_category = [node.get("decision_type") == "==" for node in nodes]
     columns = zip(nodes, is_category, strict=True)

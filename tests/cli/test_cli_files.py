@@ -927,6 +927,13 @@ def test_numbers_that_may_be_codes_are_noted(tmp_path, code):
     assert any(note.startswith(what) for note in notes)
 
 
+def test_truth_in_several_notations_is_one(tmp_path):
+    path = write(tmp_path, "t", csv(b=np.resize(["TRUE", "false", "1", "0", "True"], N)))
+    data = training_data(TableOptions(path, "y"), [])
+    assert data.schema.kinds["b"] == "boolean"
+    assert list(data.X["b"]) == list(np.resize(["true", "false", "true", "false", "true"], N))
+
+
 def test_a_note_shows_a_number_with_all_marks(tmp_path):
     cells = ["\u22122201", "\u221239,0609", "7"] * (N // 3)
     training_data(TableOptions(write(tmp_path, "t", csv(x=cells)), "y"), notes := [])

@@ -209,7 +209,7 @@ class Column:
             form, is_span = "." if self.has_only(".") else "", self.content == notation.SECONDS
             return (NUMBER, notation.SECONDS) if is_span else (self.content, form)
         texts, is_typed = self.texts[0], self.table.kind == TYPED
-        if {text.casefold() for text in texts} <= {"true", "false"}:
+        if {t.casefold() for t in texts} - {"0", "1"} in ({"true"}, {"false"}, {"true", "false"}):
             return BOOLEAN, ""
         amounts, days = [*map(self.parsed.amount_form, ".,")], self.parsed.date_forms()
         forms = [*days, *amounts, notation.SECONDS]
@@ -352,8 +352,8 @@ class Column:
 
         What can only mean a category of training is written like it.
         """
-        texts = [text.casefold() for text in self.texts[0]] if kind == BOOLEAN else self.texts[0]
-        return self._spread(pd.Series(matched(texts, trained), dtype="category"))
+        known = trained or (("false", "true") if kind == BOOLEAN else ())
+        return self._spread(pd.Series(matched(self.texts[0], known), dtype="category"))
 
 
 def matched(texts: list[str], trained: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, Tr
 _MOST_LEAVES = 131_072
 """The engine's limit."""
 
-_MIN_SAMPLES_LEAF, _MAX_SHARE_IN_LEAF = 20, 1 / 20
+_MIN_SAMPLES_LEAF, _MIN_SHARE_IN_LEAF = 20, 1 / 20
 """Rows that a leaf needs, or that share of all rows if it is less."""
 
 _ROWS_FOR_BINS = 200_000
@@ -178,7 +178,7 @@ class LightGBM(Engine):
     def _params(self, settings: TreeSettings, n_rows: int, objective: str) -> dict[str, Any]:
         # As many leaves as rows are enough, and memory is taken for all.
         leaves = min(settings.max_leaf_nodes or _MOST_LEAVES, _MOST_LEAVES, max(n_rows, 2))
-        rows_in_leaf = min(_MIN_SAMPLES_LEAF, max(1, int(n_rows * _MAX_SHARE_IN_LEAF)))
+        rows_in_leaf = min(_MIN_SAMPLES_LEAF, max(1, int(n_rows * _MIN_SHARE_IN_LEAF)))
         params = {
             **self._main_params(settings),
             "objective": objective,

@@ -27,7 +27,7 @@ _CLEARLY_ON_TOP = frozenset(
 )
 """Names of classes, in lower case, that nobody expects at the bottom of a list."""
 
-_AS_GIVEN = notation.PANDAS_MISSING  # in columns that are no features ? and - are values
+_MISSING_OUTSIDE_FEATURES = notation.PANDAS_MISSING  # of other columns ? and - are values
 _FEW = 0.1  # share of numbers that are no dates, up to which those of --time are meant as dates
 _STORY = "three kinds of defaulters; only those who never pay can be ranked at the top"
 
@@ -176,7 +176,7 @@ def _features(table: Table, options: TableOptions) -> list[str]:
 
 def _labelled_rows(table: Table, target: str, *, skip: bool) -> Table:
     """Return the rows that have a target; without `skip` an InputError if others have none."""
-    is_missing = Column(table, target, _AS_GIVEN).texts[1] < 0
+    is_missing = Column(table, target, _MISSING_OUTSIDE_FEATURES).texts[1] < 0
     if not is_missing.any():
         return table
     rows = count(int(is_missing.sum()), "row")
@@ -190,7 +190,7 @@ def _codes(table: Table, name: str | None) -> Indices | None:
     """Return codes of queries or groups in the order of appearance; None without a column."""
     if name is None:
         return None
-    codes: Indices = Column(table, name, _AS_GIVEN).texts[1]
+    codes: Indices = Column(table, name, _MISSING_OUTSIDE_FEATURES).texts[1]
     if (codes < 0).any():
         raise table.error(name, f"is missing in {count(int((codes < 0).sum()), 'row')}")
     return codes
@@ -243,7 +243,7 @@ def _relevance(table: Table, schema: Schema, qid: Indices | None) -> Any:
     if positive is None:
         y: Any = _numbers(table, target, schema.decimal, " for --relevance graded,")
     else:
-        texts, codes, _ = Column(table, target, _AS_GIVEN).texts
+        texts, codes, _ = Column(table, target, _MISSING_OUTSIDE_FEATURES).texts
         classes = columns.matched(texts, schema.classes or [positive])
         if positive not in classes:
             what = f"column {target!r} has no row of class {positive!r}, which should rank first"
@@ -268,7 +268,7 @@ def _choose_classes(
         if positive is not None:
             raise InputError("--positive requires --relevance binary")
         return None, None
-    texts = Column(table, target, _AS_GIVEN).texts[0]
+    texts = Column(table, target, _MISSING_OUTSIDE_FEATURES).texts[0]
     classes = list(dict.fromkeys(map(columns.plain_text, texts)))
     numbers = dict(zip(classes, notation.numbers(classes, "."), strict=True))
     is_text = any(map(np.isnan, numbers.values()))

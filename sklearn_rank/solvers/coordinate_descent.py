@@ -54,7 +54,8 @@ def second_order_step(slope: float, curvature: float, p: float) -> float:
     """
     if slope == 0:
         return 0.0
-    ratio = np.divide(p * abs(slope), curvature) if curvature > 0 else np.inf
+    # Python's floats: beside a subnormal curvature NumPy's would warn of an infinite quotient.
+    ratio = float(p * abs(slope)) / float(curvature) if curvature > 0 else np.inf
     return float(-np.sign(slope) * np.log1p(ratio) / p)
 
 

@@ -105,6 +105,7 @@ def test_a_step_that_is_too_long_is_halved():
     assert 0 < step / long < 1
     assert np.log2(step / long) == round(np.log2(step / long))
     assert state.value <= before < push.value(2 * step * h)
+    assert second_order_step(-1.0, np.float64(5e-324), 1.0) == np.inf  # and no warning
 
 
 def test_a_step_against_the_slope_is_not_taken():

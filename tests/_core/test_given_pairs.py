@@ -49,12 +49,10 @@ def listed(draw, n_max=6):
     n = draw(st.integers(2, n_max))
     one = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda p: p[0] != p[1])
     pairs = draw(st.lists(one, min_size=1, max_size=12))
-    weight = draw(
-        st.lists(st.sampled_from([1.0, 2.0, 0.25, 3.5]), min_size=len(pairs), max_size=len(pairs))
-    )
-    scores = draw(
-        st.lists(st.sampled_from([-3.0, -0.5, 0.0, 0.3, 0.5, 1.0, 4.0]), min_size=n, max_size=n)
-    )
+    of_pair = st.sampled_from([1.0, 2.0, 0.25, 3.5])
+    weight = draw(st.lists(of_pair, min_size=len(pairs), max_size=len(pairs)))
+    of_item = st.sampled_from([-3.0, -0.5, 0.0, 0.3, 0.5, 1.0, 4.0])
+    scores = draw(st.lists(of_item, min_size=n, max_size=n))
     return np.array(pairs), np.array(weight), np.array(scores)
 
 
@@ -340,11 +338,8 @@ def test_it_is_a_scikit_learn_estimator():
     assert other.ranker.relevance == "binary"
     assert repr(other) == "PairRanker(ranker=RankBoost(n_estimators=2))"
     tags = get_tags(PairRanker(KernelPairwiseSGDRanker(kernel="linear")))
-    assert (tags.estimator_type, tags.input_tags.sparse, tags.target_tags.required) == (
-        "ranker",
-        True,
-        True,
-    )
+    found = tags.estimator_type, tags.input_tags.sparse, tags.target_tags.required
+    assert found == ("ranker", True, True)
     again = clone(other).fit(X, PAIRS)
     np.testing.assert_array_equal(again.predict(X), other.predict(X))
     np.testing.assert_array_equal(other.fit(X, PAIRS).predict(X), again.predict(X))

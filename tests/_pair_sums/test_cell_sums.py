@@ -164,9 +164,8 @@ def test_threads_change_nothing():
     with ThreadPool(2).running() as threads:
         shared = by_cells(case, LOGISTIC.in_threads(threads), rows_of_a_part=100)
         assert shared._threads.size == 2
-        for one, other in zip(
-            alone.derivatives(case.f, 1.0, True), shared.derivatives(case.f, 1.0, True), strict=True
-        ):
+        found = [each.derivatives(case.f, 1.0, True) for each in (alone, shared)]
+        for one, other in zip(*found, strict=True):
             np.testing.assert_array_equal(one, other)
 
 
@@ -194,17 +193,11 @@ def test_other_scores_are_summed_otherwise(scores):
     cells = CellSums(case.preferences, LOGISTIC, otherwise)
     weight = case.preferences.weight
     with np.errstate(invalid="ignore"):
-        pairs = [
-            (
-                one.derivatives(f, 2.0),
-                one.sums(f, weight, weight, True),
-                one.heights(f, weight, "top", 0.0),
-            )
-            for one in (cells, otherwise)
-        ]
-    for found, expected in zip(*pairs, strict=True):
-        for one, other in zip(found, expected, strict=True):
-            np.testing.assert_array_equal(one, other)
+        sums, heights = ("sums", weight, weight, True), ("heights", weight, "top", 0.0)
+        for method, *options in (("derivatives", 2.0), sums, heights):
+            found, expected = (getattr(each, method)(f, *options) for each in (cells, otherwise))
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize(
@@ -239,12 +232,10 @@ def test_a_push_in_parts_is_the_push(name, push):
     case = many_queries(n_queries=30)
     loss, _ = LOSSES[name]
     found = []
-    for in_parts in (True, False):
+    blocks = BlockSums(case.preferences, loss, "dense")
+    for sums in (by_cells(case, loss, rows_of_a_part=200), blocks):
         objective = MarginPush(case.preferences, loss, 4.0, push)
-        cells = by_cells(case, loss, rows_of_a_part=200)
-        objective._pair_loss._sums = (
-            cells if in_parts else BlockSums(case.preferences, loss, "dense")
-        )
+        objective._pair_loss._sums = sums
         found.append(numbers_of(objective, case.f))
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11 * np.abs(other).max())

@@ -81,17 +81,14 @@ def test_losses_by_hand():
 def test_gradients_of_the_oracles_are_numeric_gradients(loss, push, problem, p):
     f, options = problem.f * OFF_THE_KINK, (*oracle_of(problem), loss)
 
-    def value(f):
+    def value_and_gradient(f):
         if push is None:
-            return oracles.pair_sum(f, *options)
-        return oracles.margin_push(f, *options, p, push, 0.7)[0]
+            return oracles.pair_sum(f, *options), oracles.pair_sum_gradient(f, *options)
+        return oracles.margin_push(f, *options, p, push, 0.7)
 
-    if push is None:
-        gradient = oracles.pair_sum_gradient(f, *options)
-    else:
-        gradient = oracles.margin_push(f, *options, p, push, 0.7)[1]
-    numeric = oracles.numeric_gradient(value, f, 1e-5)
-    np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7 * max(1, value(f)))
+    value, gradient = value_and_gradient(f)
+    numeric = oracles.numeric_gradient(lambda f: value_and_gradient(f)[0], f, 1e-5)
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7 * max(1, value))
 
 
 def test_the_push_of_the_oracle_by_hand():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracles import definitions as oracles
 from scipy.sparse import csr_matrix
 from strategies import one_list, problems
-from test_boosting import N_ROUNDS, check_rounds
+from test_boosting import WHOLE_STEPS, check_rounds
 from test_objectives import SPLIT_H, prepare
 from tiers import crossed
 
@@ -37,15 +37,13 @@ def push_of(name, preferences, p):
 @crossed(loss=LOSSES, p=[1, 4], push=MARGIN_PUSHES)
 @given(problem=problems())
 def test_rounds_equal_the_literal_algorithm(loss, p, push, problem):
-    options = {"n_estimators": N_ROUNDS, "tol": 0, "learning_rate": 1}
-    ranker = PNormPushRanker(loss=loss, p=p, push=push, **options)
+    ranker = PNormPushRanker(loss=loss, p=p, push=push, **WHOLE_STEPS)
     check_rounds(ranker, problem, p=p, push=push, loss=loss)
 
 
 @given(problem=problems())
 def test_steepest_selection(problem):
-    options = {"n_estimators": N_ROUNDS, "tol": 0, "learning_rate": 1}
-    ranker = PNormPushRanker(loss="logistic", p=1, selection="steepest", **options)
+    ranker = PNormPushRanker(loss="logistic", p=1, selection="steepest", **WHOLE_STEPS)
     check_rounds(ranker, problem, loss="logistic", selection="steepest")
 
 
@@ -56,16 +54,12 @@ def test_the_objective_never_rises(name, p, problem, h, scale, real):
     preferences, rows = prepare(problem)
     h = h[: len(problem.y)][rows]
     h = h * np.linspace(0.5, 2.0, len(h)) if real else h
-    state = objectives.SecondOrderState(
-        push_of(name, preferences, p), preferences, scale * problem.f[rows]
-    )
+    push = push_of(name, preferences, p)
+    state = objectives.SecondOrderState(push, preferences, scale * problem.f[rows])
     before, start = state.value, state.scores.copy()
     candidate = Candidate(0, -float(state.gradient.data @ h))
-    rule = PushStep(
-        1.0 if name == "ir" else p,
-        1 / (2 * preferences.total_pair_weight),
-        preferences.largest_difference,
-    )
+    power, smoothing = 1.0 if name == "ir" else p, 1 / (2 * preferences.total_pair_weight)
+    rule = PushStep(power, smoothing, preferences.largest_difference)
     step = state.advance(candidate, h, rule(state, candidate, h))
     rounding = 1e-15 * np.abs(state.gradient.data).sum()
     assert step * candidate.edge >= 0 or abs(candidate.edge) <= rounding
@@ -154,9 +148,8 @@ def test_both_ends_moved_in_place(problem, h, p, bottom):
     h, f = h[: len(problem.y)][rows], problem.f[rows]
     push = objectives.BothPush(preferences, float(p), bottom)
     state = objectives.BothState(push, f, ThreadPool())
-    np.testing.assert_allclose(
-        state.slope(Candidate(0, 0.0), h)(0.3), push.slope(f, h)(0.3), atol=1e-9
-    )
+    slope = state.slope(Candidate(0, 0.0), h)
+    np.testing.assert_allclose(slope(0.3), push.slope(f, h)(0.3), atol=1e-9)
     for step in (0.3, -0.7):
         f = f + step * h
         state.advance(Candidate(0, 0.0), h, step)
@@ -204,19 +197,16 @@ def test_what_auto_means(ranker, expected):
 @pytest.mark.slow
 @given(problem=problems())
 def test_optimal_with_queries_and_grades(problem):
-    ranker = RankBoost(selection="optimal", n_estimators=N_ROUNDS, tol=0, learning_rate=1)
-    check_rounds(ranker, problem, selection="optimal")
+    check_rounds(RankBoost(selection="optimal", **WHOLE_STEPS), problem, selection="optimal")
 
 
 def test_optimal_where_no_decrease_is_known_is_an_error():
     data = make_queries(random_state=0)
-    ranker = RankBoost(selection="optimal", weak_ranker="feature")
+    X, y = data.data, data.target > 0
     with pytest.raises(ValueError, match="selection='optimal' of RankBoost needs the decrease"):
-        ranker.fit(data.data, data.target > 0)
-    steepest = RankBoost(selection="steepest", weak_ranker="feature").fit(
-        data.data, data.target > 0
-    )
-    auto = RankBoost(weak_ranker="feature").fit(data.data, data.target > 0)
+        RankBoost(selection="optimal", weak_ranker="feature").fit(X, y)
+    steepest = RankBoost(selection="steepest", weak_ranker="feature").fit(X, y)
+    auto = RankBoost(weak_ranker="feature").fit(X, y)
     np.testing.assert_array_equal(auto.coef_, steepest.coef_)
 
 
@@ -229,15 +219,9 @@ def test_sums_in_threads_are_those_of_one_thread(loss, n_above):
     scores = rng.normal(size=50_000)
     preferences = Preferences.from_labels(y, None, weight)
     with ThreadPool(3).running() as threads:
-        pushes = [push_of(loss, preferences, p) for p in (1, 4)]
-        shared = [
-            objectives.MarginPush(preferences, push.loss.in_threads(threads), push.p)
-            for push in pushes
-        ]
-        for push, in_threads in zip(pushes, shared, strict=True):
-            for one, other in zip(
-                push.value_gradient_curvature(scores),
-                in_threads.value_gradient_curvature(scores),
-                strict=True,
-            ):
+        for p in (1, 4):
+            push = push_of(loss, preferences, p)
+            shared = objectives.MarginPush(preferences, push.loss.in_threads(threads), push.p)
+            found = [each.value_gradient_curvature(scores) for each in (push, shared)]
+            for one, other in zip(*found, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12 * np.abs(one).max())

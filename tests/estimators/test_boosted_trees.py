@@ -357,10 +357,9 @@ def test_contributions_sum_to_scores(rows, engine, relevance):
     ],
 )
 def test_ndcg_refuses(engine, parameters, y, weight, message):
+    model = make(engine, loss="ndcg", relevance="graded", **parameters)
     with pytest.raises(ValueError, match=message):
-        make(engine, loss="ndcg", relevance="graded", **parameters).fit(
-            X, y, qid=QID, sample_weight=weight
-        )
+        model.fit(X, y, qid=QID, sample_weight=weight)
 
 
 ORDER = np.argsort(QID, kind="stable")
@@ -458,13 +457,8 @@ def test_rows_that_come_mixed_keep_their_positions(engine):
     model = make(engine, loss="ndcg", relevance="graded", engine_params=params)
     kept = np.arange(len(X)) % 7 > 0
     place = np.random.default_rng(1).permutation(len(X))
-    found = model.fit(
-        X[place],
-        GRADES[place],
-        qid=QID[place],
-        position=SHOWN[place],
-        sample_weight=kept[place].astype(float),
-    ).predict(X)
+    columns = {"qid": QID[place], "position": SHOWN[place], "sample_weight": 1.0 * kept[place]}
+    found = model.fit(X[place], GRADES[place], **columns).predict(X)
     rows = place[kept[place]]
     rows = rows[np.lexsort((SHOWN[rows], np.unique(QID[place], return_index=True)[1][QID[rows]]))]
     columns = {"qid": QID[rows], "position": SHOWN[rows]}

@@ -75,17 +75,11 @@ def test_the_first_step_of_a_leaf_of_the_rarer_class(engine, loss, n_above):
     leaf = np.arange(n) < a if n_above < 200 else np.arange(n) >= n - a
     X = np.column_stack([leaf, RANDOM.random(n)])  # noise, without which many rows would be one
 
+    one_split = {"n_estimators": 1, "max_depth": 1, "min_child_weight": 0}
+    one_split |= {"engine": engine, "loss": loss, "subsample": 1, "colsample": 1}
+
     def step(reg_lambda):
-        ranker = BoostedTreesRanker(
-            engine=engine,
-            loss=loss,
-            n_estimators=1,
-            max_depth=1,
-            reg_lambda=reg_lambda,
-            min_child_weight=0,
-            subsample=1,
-            colsample=1,
-        ).fit(X, y)
+        ranker = BoostedTreesRanker(reg_lambda=reg_lambda, **one_split).fit(X, y)
         assert ranker.feature_importances_[0] == 1
         return ranker.score_rows(X[leaf])[0], ranker.reg_lambda_
 

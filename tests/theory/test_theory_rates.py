@@ -328,13 +328,11 @@ def test_the_recursion_tends_to_its_limit():
 
 
 def test_rates_by_arithmetic():
-    assert theory.rate_exponent("hinge", s=1.2, gamma=0.1, theta=0.5) == pytest.approx(
-        min(1.2 * 0.5 - 1.2 * 0.1 * 1, 1 - 1.2 * 0.1 * 2)
-    )
-    assert theory.rate_exponent("least_squares", s=1.2, gamma=0.1, theta=0.5) == pytest.approx(
-        min(1.2 * 0.5 - 1.2 * 0.1 * 3, 1 - 1.2 * 0.1 * 3)
-    )
     options = {"s": 1.2, "gamma": 0.1, "theta": 0.5}
+    hinge = min(1.2 * 0.5 - 1.2 * 0.1 * 1, 1 - 1.2 * 0.1 * 2)
+    assert theory.rate_exponent("hinge", **options) == pytest.approx(hinge)
+    least_squares = min(1.2 * 0.5 - 1.2 * 0.1 * 3, 1 - 1.2 * 0.1 * 3)
+    assert theory.rate_exponent("least_squares", **options) == pytest.approx(least_squares)
     assert theory.rate_exponent("hinge", **options, beta=0.5) == pytest.approx(1.2 * 0.1 * 0.5)
     # m = n: N is sqrt(m) / 2^1.5, so that a rate a is m^(-a/2).
     slow = theory.rate_exponent("least_squares", s=1 / 0.99, gamma=1e-6, theta=0.99)

@@ -306,9 +306,8 @@ def test_theorem_4_where_margins_run_away():
     limit = np.array([[2.0], [2.0], [0.0]])
     any_other = np.array([0.7, 0.3])
     excess = np.exp(-(M @ any_other)).sum() ** 2 - 4
-    assert theory.push_distance(limit, pair_masses(M @ any_other, 2.0), 2) == pytest.approx(
-        excess / 2
-    )
+    distance = theory.push_distance(limit, pair_masses(M @ any_other, 2.0), 2)
+    assert distance == pytest.approx(excess / 2)
 
 
 @pytest.mark.slow
@@ -326,13 +325,9 @@ def test_theorem_4_two_solvers_of_the_ranker():
 
 def test_theorem_4_ends_at_infinite_p():
     """The maximum alone leaves the other negatives free: p must be finite."""
-    labels = [1, 0, 0]
-    values = [
-        SidePush(Preferences.from_labels(np.array(labels), None, np.ones(3)), np.inf).value(
-            np.array([0.0, 1.0, low])
-        )
-        for low in (0.0, -1.0)
-    ]
+    preferences = Preferences.from_labels(np.array([1, 0, 0]), None, np.ones(3))
+    push = SidePush(preferences, np.inf)
+    values = [push.value(np.array([0.0, 1.0, low])) for low in (0.0, -1.0)]
     assert values[0] == pytest.approx(values[1], rel=1e-14)
 
 

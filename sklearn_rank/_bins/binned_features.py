@@ -29,7 +29,7 @@ MOST_ROWS = 1 << 17
 
 
 def rows_for_thresholds(rows: Rows) -> tuple[Indices | slice, Floats]:
-    r"""Return the rows for the quantiles of every feature, and their weights instead of all rows.
+    r"""Return the rows whose quantiles become thresholds, with weights that represent all rows.
 
     These are all rows, or of more than 2^17 distinct rows the m = 2^17 with the smallest hashes,
     which are the same in any order and on several processes. For equal weights the share of the
@@ -287,7 +287,7 @@ def encode(X: Floats, order: Indices, bins: Sequence[FeatureBins], threads: Thre
 
 @dataclass(frozen=True, eq=False)
 class BinSizes:
-    """The least weight of a bin.
+    """The minimum weight of a bin.
 
     Attributes
     ----------
@@ -314,7 +314,7 @@ class BinSizes:
 
     @property
     def are_any(self) -> bool:
-        """Whether bins may be of any size."""
+        """Whether bins may have any size."""
         return self.least_weight == 0 and self.least_events == 0
 
     def by_bin(self, codes: Indices, n_bins: int) -> Floats:
@@ -327,7 +327,7 @@ class BinSizes:
         return np.asarray(self.rows.total(sums))
 
     def are_enough(self, sums: Floats) -> Any:
-        """Return which bins weigh enough, of sums of shape (2, ...)."""
+        """Return which bins weigh enough, given sums of shape (2, ...)."""
         return (sums[0] >= self.least_weight) & (sums[1] >= self.least_events)
 
     def is_large_remainder(self, weight: Any) -> Any:

@@ -57,7 +57,7 @@ class CategoryCodes:
 
     @classmethod
     def merged(cls, tables: Sequence[CategoryCodes]) -> CategoryCodes:
-        """Return the codes of the categories of several tables of the same columns."""
+        """Merge the category codes of several tables with the same columns."""
         merged = copy(tables[0])
         categories = zip(*(codes.categories.values() for codes in tables), strict=True)
         columns = zip(merged.positions, categories, strict=True)
@@ -66,12 +66,12 @@ class CategoryCodes:
 
     @property
     def categories(self) -> dict[int, Values]:
-        """The categories of each feature by their codes."""
+        """The categories of each feature, in the order of their codes."""
         encoders = zip(self.positions, self.encoders, strict=True)
         return {j: encoder.categories_[0] for j, encoder in encoders}
 
     def encode(self, X: Any) -> Any:
-        """Return the rows with codes instead of categories, NaN where there is none."""
+        """Return the rows with codes instead of categories, NaN for unknown categories."""
         codes: dict[int, Floats] = {}
         for j, encoder, is_learned in zip(
             self.positions, self.encoders, self.is_learned, strict=True
@@ -83,7 +83,7 @@ class CategoryCodes:
         return with_columns(X, codes)
 
     def decode(self, X: Floats) -> Values:
-        """Return encoded rows with their categories; all codes must be learned ones."""
+        """Return encoded rows with categories instead of codes; all codes must be known."""
         rows = X.astype(object)
         for j, categories in self.categories.items():
             has_code = ~np.isnan(X[:, j])
@@ -111,7 +111,7 @@ class CategoryCodes:
         return X
 
     def forget_unknown(self, X: Floats) -> Floats:
-        """Return encoded rows with NaN for codes that training has not kept."""
+        """Return encoded rows with NaN for codes that did not occur in training."""
         X = X.copy()
         for j, is_learned in zip(self.positions, self.is_learned, strict=True):
             _forget(X[:, j], is_learned)
@@ -119,7 +119,7 @@ class CategoryCodes:
 
 
 def _joined(columns: Sequence[Values]) -> Values:
-    """Return several columns as one; of objects if some hold text."""
+    """Concatenate several columns; as objects if some contain text."""
     is_text = any(column.dtype.kind in "OSU" for column in columns)
     return np.concatenate(columns, dtype=object if is_text else None)[:, np.newaxis]
 
@@ -138,7 +138,7 @@ def _encoder_of(column: Values, j: int) -> OrdinalEncoder:
 
 @contextmanager
 def _named(j: int) -> Iterator[None]:
-    """Name feature j in the error if its categories can't be compared."""
+    """Name feature j in the error if its categories cannot be compared."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -148,7 +148,7 @@ def _named(j: int) -> Iterator[None]:
 
 
 def _of_one_kind(column: Values, categories: Values) -> Values:
-    """Return a column of the type of the categories, in which it is looked up."""
+    """Return a column converted to the type of the categories, to look it up among them."""
     if categories.dtype.kind in "OSU":
         return column.astype(object)
     if column.dtype.kind not in "OSU":
@@ -161,7 +161,7 @@ def _of_one_kind(column: Values, categories: Values) -> Values:
 
 
 def _forget(code: Floats, is_learned: Mask) -> None:
-    """Set codes that training has not learned to NaN, in place."""
+    """Set codes that did not occur in training to NaN, in place."""
     rows = np.flatnonzero(~np.isnan(code))
     code[rows[~is_learned[code[rows].astype(np.intp)]]] = np.nan
 
@@ -190,7 +190,7 @@ def column_of(X: Any, j: int) -> Values:
 
 
 def with_columns(X: Any, columns: dict[int, Floats]) -> Any:
-    """Return X, of its own kind, with other columns."""
+    """Return X with other columns, as the same kind of object."""
     if hasattr(X, "iloc"):
         X = X.copy(deep=False)
         for j, values in columns.items():

@@ -14,7 +14,7 @@ _FEW = 10
 
 
 class Digitizer:
-    """Exact ``np.searchsorted(thresholds, x)`` at a few nanoseconds a value.
+    """Exact ``np.searchsorted(thresholds, x)`` in a few nanoseconds per value.
 
     A table gives the number of thresholds before each slot of a uniform grid; one comparison with
     the only threshold inside the slot does the rest. A slot of many thresholds, as in the body of

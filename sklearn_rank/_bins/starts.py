@@ -16,7 +16,7 @@ __all__ = ["bin_starts", "complete_medians"]
 
 
 def complete_medians(data: Rows) -> Floats:
-    """Return the weighted median of each feature; NaN where some row misses it."""
+    """Return the weighted median of each feature; NaN if it is missing in some row."""
     column, weight = _columns(data)
     n_missing = np.zeros(data.X.shape[1])
     for block in SelectedRows.of(data.X).parts():

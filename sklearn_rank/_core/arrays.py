@@ -82,7 +82,7 @@ def blocks(stop: int, size: int = 0, start: int = 0) -> Iterator[slice[int, int,
 
 
 def require(part: object, name: str, user: str) -> Ability:
-    """Return a method of a part, or raise ValueError: "`user` needs ..., which ... lacks"."""
+    """Return a method of a part; raise ValueError if it is missing."""
     method = getattr(part, name, None)
     if method is None:
         raise ValueError(f"{user} needs {name}, which {type(part).__name__} lacks.")

@@ -57,7 +57,7 @@ Method = TypeVar("Method", bound=Function)
 
 
 def no_hook(x: Floats, objectives: list[float]) -> bool:
-    """Observe nothing, and never stop."""
+    """Observe nothing and never stop the fit."""
     return False
 
 
@@ -81,7 +81,7 @@ class Follower:
 
 
 def make_printer(name: str, unit: str, max_iter: int, verbose: int) -> Observer:
-    """Return an observer that prints a line about an iteration: what `verbose` does.
+    """Return an observer that prints a line for an iteration, as `verbose` requests.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def make_printer(name: str, unit: str, max_iter: int, verbose: int) -> Observer:
 
 
 def combine(*observers: Observer | None) -> Observer:
-    """Return an observer that calls those that are not None; any of them can end the fit."""
+    """Combine the observers that are not None; any of them can end the fit."""
     present = [observer for observer in observers if observer is not None]
 
     def observe(iteration: int, objective: float, val_score: float | None = None) -> bool:
@@ -147,7 +147,7 @@ def observed(estimator: Estimator, observer: Observer | None) -> Iterator[None]:
 
 
 def with_callbacks(fit: Method) -> Method:
-    """Tear callbacks down after `fit`, whether it succeeds or not."""
+    """Close callbacks after `fit`, whether or not it succeeds."""
     fit_and_tear_down = with_teardown(fit)
 
     @wraps(fit)

@@ -51,7 +51,7 @@ class GivenPairs(Preferences):
     pair_weight: Floats
 
     def sum_by_row(self, values: Floats, side: str) -> Floats:
-        """Return the sum of values of the pairs in which each row is "above" or "below"."""
+        """Return, for each row, the sum over the pairs in which it is "above" or "below"."""
         return np.bincount(getattr(self, side), values, self.n_rows).astype(np.float64, copy=False)
 
     def differences(self, scores: Floats) -> Floats:
@@ -107,7 +107,7 @@ class GivenPairs(Preferences):
         return self.sum_by_row(self.pair_weight, "below" if side == "top" else "above")
 
     def role_weights(self, side: str) -> Floats:
-        """Return the weights of the rows that have another above ("top") or below ("bottom").
+        """Return the weights of the rows that have a row above ("top") or below ("bottom") them.
 
         Each pair has one such row, which counts once for each of its pairs.
         """

@@ -25,7 +25,7 @@ def import_extra(
 
 
 def not_loaded(package: str, error: Exception) -> str:
-    """Return why an installed package can't be loaded, and the system package that it lacks."""
+    """Return why an installed package cannot be loaded, and which system package is missing."""
     text = str(error).strip().partition("\n")[0] or type(error).__name__
     hint = " (on Debian and Ubuntu: apt install libgomp1)" if "libgomp" in str(error) else ""
     return f"{package} is installed but can't be loaded: {text}{hint}"

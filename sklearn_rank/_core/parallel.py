@@ -90,7 +90,7 @@ _LOCK, _BLOCKS, _LIMITERS = Lock(), set[object](), list[ThreadpoolController]()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread while any such block runs, in whichever thread.
+    """Limit BLAS to one thread while any such block runs, in any thread.
 
     The number of BLAS threads belongs to the process. If each block restored the number that it
     found, a block that began inside another would restore the limit.

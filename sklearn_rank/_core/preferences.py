@@ -150,12 +150,12 @@ class Preferences(Sums):
 
     @shared_property
     def lists(self) -> Sums:
-        """Sums over lists: those of all processes, or a shared list, whose sum each process has."""
+        """Sums over lists, of all processes; a shared list is counted once."""
         return ALL_HERE if self.is_shared_list else self
 
     @shared_property
     def parts(self) -> Sums:
-        """Sums over the parts of a segment: only a shared list divides its segments."""
+        """Sums over the parts of a segment; only shared lists have divided segments."""
         return self if self.is_shared_list else ALL_HERE
 
     @property
@@ -226,7 +226,7 @@ class Preferences(Sums):
 
     @shared_property
     def blocks(self) -> Indices:
-        """Rows (first above, first below, past the end) of blocks that hold each pair once.
+        """Rows (first above, first below, past the end) of blocks that contain each pair once.
 
         In a block every row of [first above, first below) is above every row of [first
         below, end). A query of L levels is halved again and again: a row is in at most
@@ -277,7 +277,7 @@ class Preferences(Sums):
         return log_total, share
 
     def _normalised_list(self, scores: Floats, rate: float) -> tuple[Floats, Floats]:
-        """Return the same for the rows here of a list that several processes hold."""
+        """Return the same for this process's rows of a list shared among several processes."""
         mass = rate * scores + self.log_weight
         shift = self.reduce(np.maximum, mass)
         mass -= self.spread(shift)
@@ -325,7 +325,7 @@ class Preferences(Sums):
         return self.spread(self._paired_weight(side))
 
     def role_weights(self, side: str) -> Floats:
-        """Return the weights of the rows that have another above ("top") or below ("bottom")."""
+        """Return the weights of the rows that have a row above ("top") or below ("bottom") them."""
         return np.where(self.paired_weight(side) > 0, self.weight, 0.0)
 
     def _paired_weight(self, side: str) -> Floats:
@@ -334,7 +334,7 @@ class Preferences(Sums):
         return scan(np.add, self.reduce(np.add, self.weight), 0.0)
 
     def log_relative_pairs(self, side: str = "top") -> Floats:
-        """Return, for each segment, the logarithm of `paired_weight` over its largest value.
+        """Return, for each segment, the log of `paired_weight` divided by its maximum.
 
         0 on one bipartite list, and for segments with no such row.
         """

@@ -3,7 +3,7 @@
 Conventions
 -----------
 - The margin of a pair is ``m = f_i - f_k`` for i above k; larger is better.
-- Objectives are minimised, and a gradient is plus the derivative by the scores.
+- Objectives are minimised, and a gradient is plus the derivative with respect to the scores.
 - A weight is a multiplicity: weight 2 is the row twice, weight 0 is the row gone.
 - Inside a fit, arrays over rows are in *fit order*: the order in which the objective was
   posed (`Preferences.order`, `Queries.order`). A model is given that order once, with
@@ -56,7 +56,7 @@ class Objective(Protocol):
         """Return the objective."""
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
-        """Return the objective and its gradient by the scores."""
+        """Return the objective and its gradient with respect to the scores."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class PairShares:
 
 @dataclass(frozen=True, eq=False)
 class RowGradient:
-    """A gradient by the scores, as one signed group or as the two sides of one list.
+    """A gradient with respect to the scores: one signed group, or the two sides of one list.
 
     Attributes
     ----------
@@ -123,10 +123,10 @@ class ObjectiveState(Protocol):
         """Its gradient at the current scores."""
 
     def pair_shares(self, candidate: Candidate, h: Values) -> PairShares | None:
-        """Return d+, d-, d0 when the closed-form step applies to h, else None."""
+        """Return d+, d-, d0 if the closed-form step applies to h, else None."""
 
     def curvature(self, candidate: Candidate, h: Values) -> float | None:
-        """Return a bound of the second derivative along h, None where none is known."""
+        """Return a bound on the second derivative along h, or None if none is known."""
 
     def slope(self, candidate: Candidate, h: Values) -> Callable[[float], float]:
         """Return the derivative of ``objective(f + a * h)`` as a function of a."""
@@ -198,7 +198,7 @@ class Gain(Protocol):
 
 
 class Rules(Protocol):
-    """Weak rankers that were fitted, ready to be applied to new rows.
+    """Fitted weak rankers, ready to be applied to new rows.
 
     Further methods are abilities that some rules have:
 
@@ -253,7 +253,7 @@ class WeakRankers(Protocol):
         """Return h on the training rows, in fit order."""
 
     def rules(self, indices: Indices) -> Rules:
-        """Return the weak rankers of some coordinates, ready for new rows."""
+        """Return the weak rankers of given coordinates, ready to be applied to new rows."""
 
 
 class Model(Protocol):
@@ -282,7 +282,7 @@ class LinearScores(Protocol):
         """Return ``H @ coefficients``, in fit order."""
 
     def pull_back(self, gradient: Floats) -> Floats:
-        """Return the gradient by the coefficients, ``H.T @ gradient``."""
+        """Return the gradient with respect to the coefficients, ``H.T @ gradient``."""
 
 
 class FunctionSpace(Protocol):
@@ -299,7 +299,7 @@ class FunctionSpace(Protocol):
         """Return the scores of the training rows."""
 
     def representer(self, gradient: Floats) -> Floats:
-        """Return, as an element, the gradient in the space, given that by the scores."""
+        """Return the gradient in the space as an element, given the gradient of the scores."""
 
     def square_norms(self) -> Floats:
         """Return the kernel of each training row with itself."""
@@ -312,7 +312,7 @@ class RowView(Protocol):
         """Return the scores of the rows."""
 
     def add_representer(self, coefficients: Floats, gradient: Floats) -> None:
-        """Add the representer of a gradient by these scores to coefficients, in place."""
+        """Add, in place, the representer of a gradient with respect to these scores."""
 
     def square(self, gradient: Floats) -> float:
         """Return the squared norm of that representer."""
@@ -330,7 +330,7 @@ class RowSpace(FunctionSpace, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The end of a solver: coefficients, and how they were found.
+    """The result of a solver: coefficients, and how they were found.
 
     Attributes
     ----------

@@ -114,7 +114,7 @@ class Rows(Sums):
         return taken
 
     def distinct(self) -> Rows:
-        """Return equal rows as one with their summed weight, in an order of their own.
+        """Merge equal rows and sum their weights; the order is independent of the input order.
 
         The order is by query, falling relevance and a hash of the features; queries are sorted by
         their smallest hash. It does not depend on the order of the rows or the names of queries.
@@ -123,7 +123,7 @@ class Rows(Sums):
         return replace(self.take(rows, weight), qid=qid)
 
     def uncopied(self) -> Rows:
-        """Return the rows as a selection: `take` then copies no features."""
+        """Return the rows as a selection, so that `take` copies no features."""
         rows = replace(self, X=SelectedRows.of(self.X))
         if "preferences" in vars(self):  # the same pairs, in memory once
             vars(rows)["preferences"] = self.preferences
@@ -179,19 +179,19 @@ class Rows(Sums):
 
     @shared_property
     def labels(self) -> Values:
-        """The classes of the rows, or their relevance: what the caller passed as y."""
+        """The classes of the rows, or their relevance, as the caller passed them in y."""
         return self.y if self.classes is None else self.classes[self.y.astype(np.intp)]
 
     @shared_property
     def metadata(self) -> dict[str, Values]:
-        """Queries and weights, as the keywords of `fit` and `score` that the caller passed."""
+        """Queries and weights, as keyword arguments of `fit` and `score`."""
         weight = None if (self.weight == 1).all() else self.weight
         arrays = {"qid": self.qid, "sample_weight": weight}
         return {name: array for name, array in arrays.items() if array is not None}
 
     @shared_property
     def shape(self) -> tuple[int, int]:
-        """Number of rows, of all processes, and of features."""
+        """Number of rows of all processes, and number of features."""
         n_rows, n_features = self.X.shape
         return int(self.total(float(n_rows))), n_features
 
@@ -312,7 +312,7 @@ def smallest_codes(row_hash: Codes, size: int) -> Codes:
 
 
 def number_of_rows(weight: Floats, processes: Sums | None = None) -> float:
-    """Return the number of rows for which the weights of distinct rows stand.
+    """Return the number of rows that the weights of distinct rows represent.
 
     It is their total weight or, if weights below one make that larger, their effective number:
     weights of 1/n of n rows stand for n rows. With `processes`, the number of all processes.
@@ -338,7 +338,7 @@ def effective_rows(weight: Floats) -> float:
 
 
 def hash_rows(X: arrays.Matrix) -> Codes:
-    """Return a hash of 64 bits for each row.
+    """Return a 64-bit hash of each row.
 
     It is a sum over the features, modulo 2**64, to which zeros add nothing: a sparse matrix has
     the hashes of the dense one.
@@ -431,7 +431,7 @@ class DistinctRows:
         self.n_units = np.where(self._is_heavy, n_units, 1)
 
     def deal(self, order: Indices, count: Callable[[Indices], Indices]) -> tuple[Rows, Indices]:
-        """Return the rows, heavy ones divided, and the part of each.
+        """Divide heavy rows; return the rows and the part of each.
 
         Parameters
         ----------
@@ -461,7 +461,7 @@ class DistinctRows:
         return rows, np.concatenate([part_of_row[light], part_of_heavy])
 
     def folds(self, n_folds: int, seed: int) -> tuple[Rows, Indices]:
-        """Return the rows, heavy ones divided, and the fold of each, stratified by relevance."""
+        """Divide heavy rows; return the rows and the fold of each, stratified by relevance."""
         y = self._rows.y[self.first]
         order = np.lexsort((np.random.default_rng(seed).random(len(y)), y))
         fold = np.arange(n_folds)[:, np.newaxis]

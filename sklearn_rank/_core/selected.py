@@ -16,7 +16,7 @@ _BLOCK_VALUES = 1 << 20
 
 
 class SelectedRows:
-    """Rows of a matrix, of which only blocks are copied, when they are read.
+    """Selected rows of a matrix, which are copied in blocks only when they are read.
 
     A fit drops rows, sorts them and merges equal ones: each step would copy all features. Indexing
     a selection composes the positions instead.
@@ -66,7 +66,7 @@ class SelectedRows:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether values that are zero are not stored."""
+        """Whether the matrix is sparse."""
         return bool(issparse(self.matrix))
 
     def copied(self) -> Matrix:
@@ -80,10 +80,10 @@ class SelectedRows:
 
     @property
     def rows_in_part(self) -> int:
-        """Number of rows of a matrix that `parts` yields."""
+        """Number of rows of each matrix that `parts` yields."""
         return max(1, _BLOCK_VALUES // max(self.shape[1], 1))
 
 
 def as_matrix(X: Matrix) -> Matrix:
-    """Return selected rows as a matrix, and a matrix itself."""
+    """Return selected rows as a matrix; return a matrix unchanged."""
     return X.copied() if isinstance(X, SelectedRows) else X

@@ -36,7 +36,7 @@ _MANY_ITEMS = 32
 
 
 def starts_run(values: Values) -> Mask:
-    """Mark the first of each run of equal values, without differences, which could overflow."""
+    """Mark the first of each run of equal values; differences could overflow."""
     return np.concatenate([[True], values[1:] != values[:-1]])[: len(values)]
 
 
@@ -92,7 +92,7 @@ class Groups:
 
     @property
     def positions(self) -> Indices:
-        """The position of each item in its group, from 0 on."""
+        """The position of each item in its group, counted from 0."""
         return np.arange(self.n_items) - self.spread(self.start)
 
     def reduce(self, ufunc: np.ufunc, values: Values) -> Values:
@@ -276,7 +276,7 @@ class Collective(Protocol):
     Attributes
     ----------
     rank : int
-        Number of this process, from 0 on.
+        Number of this process, counted from 0.
     size : int
         Number of processes.
     """
@@ -299,7 +299,7 @@ class Collective(Protocol):
 
 
 class Sums:
-    """Sums over all rows, of which this process may hold a part.
+    """Sums over all rows, of which this process may have only a part.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ class Sums:
         return value if self.collective is None else self.collective.agree(value)
 
     def lead(self, solve: Callable[[Functions], Result], functions: Functions) -> Result:
-        """Return ``solve(functions)``, run by the first process alone.
+        """Return ``solve(functions)``, run by the first process only.
 
         Parameters
         ----------

@@ -219,7 +219,7 @@ def check_same(owner: str, fitted: Mapping[str, object], new: Mapping[str, objec
 
 @contextmanager
 def unchanged_on_error(estimator: Estimator) -> Iterator[None]:
-    """Restore all attributes if the block fails, in one assignment that Ctrl-C can't divide."""
+    """Restore all attributes if the block fails, in one assignment that Ctrl-C cannot split."""
     attributes = dict(estimator.__dict__)
     try:
         yield
@@ -229,7 +229,7 @@ def unchanged_on_error(estimator: Estimator) -> Iterator[None]:
 
 
 def is_data_frame(X: Table) -> bool:
-    """Whether X has columns with dtypes; an Arrow table has no dtypes, and counts as an array."""
+    """Whether X has columns with dtypes; an Arrow table has none, and counts as an array."""
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
@@ -394,7 +394,7 @@ def check_positions(owner: str, position: Table, n_samples: int) -> Indices:
 
 
 def check_names(values: Table, name: str) -> Values:
-    """Return ids as an array of one dimension; a list of several types stays what it is."""
+    """Return ids as a one-dimensional array; lists of mixed types keep their types."""
     dtype: Setting = getattr(values, "dtype", None)
     if hasattr(dtype, "numpy_dtype") and dtype.kind in "iu" and not values.isna().any():
         values = values.to_numpy(dtype.numpy_dtype)  # not by way of floats, which merge long ids
@@ -416,7 +416,7 @@ def check_qid(qid: Table, n_samples: int, name: str = "qid") -> Indices:
 
 
 def sort_unique(values: Values, subject: str) -> tuple[Values, Indices]:
-    """Return the different values, sorted, and the index of each value; `subject` begins errors."""
+    """Return the sorted distinct values and the index of each; errors begin with `subject`."""
     try:
         unique, index = np.unique(values, return_inverse=True)
     except TypeError as error:
@@ -533,7 +533,7 @@ def find_classes(owner: str, y: Values) -> Values:
 
 
 def trace_of(y: Table, qid: Table) -> tuple[Values, int] | None:
-    """Return the ids of queries and a hash of their rows, where tools that split rows route qid."""
+    """Return query ids and a hash of their rows, or None without metadata routing."""
     if qid is None or not get_config()["enable_metadata_routing"]:
         return None
     ids, labels = check_names(qid, "qid"), check_column(y, "y")
@@ -545,7 +545,7 @@ def trace_of(y: Table, qid: Table) -> tuple[Values, int] | None:
 
 
 def check_qid_given(ranker: Estimator, qid: Table, user: str = "score", y: Table = None) -> None:
-    """Raise ValueError where a ranker that was fitted with qid is scored without.
+    """Raise ValueError if a ranker that was fitted with qid is scored without it.
 
     With `y` a warning says that queries it learned from are scored, unless the rows are the same.
     """

@@ -29,7 +29,7 @@ _Factors = tuple[Floats | float, Floats | float]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Blocks of pairs filled up to one shape, one after the other.
+    """Blocks of pairs padded to one shape, one after the other.
 
     Arrays over rows have the shapes (n_blocks, n_upper) and (n_blocks, n_lower), and arrays
     over pairs the shape (n_blocks, n_upper, n_lower).
@@ -67,11 +67,11 @@ class Batch:
         return type(self)(self.lower, self.upper, self.pad_lower, self.pad_upper, self.query)
 
     def of_upper(self, values: Floats) -> Floats:
-        """Return values of the upper rows, 0 in entries that fill up."""
+        """Return values of the upper rows, 0 in padded entries."""
         return _cleared(values[self.upper], self.pad_upper)
 
     def of_lower(self, values: Floats) -> Floats:
-        """Return values of the lower rows, 0 in entries that fill up."""
+        """Return values of the lower rows, 0 in padded entries."""
         return _cleared(values[self.lower], self.pad_lower)
 
     def to_rows(self, values: Floats) -> Floats:
@@ -87,7 +87,7 @@ class Batch:
         return np.asarray(np.matmul(a[:, np.newaxis, :], pairs)[:, 0, :])
 
     def differences(self, upper: Floats, lower: Floats) -> Floats:
-        """Return the difference of the values of both rows, for all pairs."""
+        """Return the difference between the values of the two rows, for all pairs."""
         return self._products((upper, 1.0), (1.0, -lower))
 
     def one_plus_products(self, upper: Floats, lower: Floats, out: Floats) -> Floats:
@@ -107,7 +107,7 @@ class Batch:
         return np.asarray(np.matmul(left.transpose(0, 2, 1), right, out=out))
 
     def multiply_upper(self, pairs: Floats, max_factors: int) -> Floats:
-        """Multiply groups of at most `max_factors` upper rows; as pairs of fewer upper rows."""
+        """Multiply groups of at most `max_factors` upper rows, to get pairs of fewer upper rows."""
         head, n_upper = pairs.shape[: self.row_axis], self.upper.shape[self.row_axis]
         tail = pairs.shape[self.row_axis + 1 :]
         # Rows r, r + n_left, r + 2 n_left, ... make one product: a reduction over whole arrays.
@@ -121,7 +121,7 @@ class Batch:
 
 
 class SideBySide(Batch):
-    """Blocks of few pairs filled up to one shape, side by side.
+    """Blocks of few pairs padded to one shape, side by side.
 
     Arrays over rows have the shapes (n_upper, n_blocks) and (n_lower, n_blocks), and arrays
     over pairs the shape (n_upper, n_lower, n_blocks): only the last axis is long.
@@ -138,7 +138,7 @@ class SideBySide(Batch):
         return np.asarray(np.einsum("ir,ikr->kr", a, pairs))
 
     def differences(self, upper: Floats, lower: Floats) -> Floats:
-        """Return the difference of the values of both rows, for all pairs."""
+        """Return the difference between the values of the two rows, for all pairs."""
         return np.asarray(upper[:, np.newaxis] - lower)
 
     def one_plus_products(self, upper: Floats, lower: Floats, out: Floats) -> Floats:

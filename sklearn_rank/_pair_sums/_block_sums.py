@@ -56,7 +56,7 @@ class BlockSums:
         self._batches = list(batches(small_blocks, self._queries))
 
     def _divide(self, blocks: Indices, method: str) -> tuple[Indices, Indices]:
-        """Return the blocks to sum one by one, and those for batches."""
+        """Return the blocks to sum one by one, and those to sum in batches."""
         n_pairs = (blocks[:, 1] - blocks[:, 0]) * (blocks[:, 2] - blocks[:, 1])
         small_sums = self.loss.small_sums
         cost = n_pairs * (_PER_PAIR if small_sums is None else small_sums.per_pair)
@@ -145,7 +145,7 @@ class BlockSums:
         return PairSums(self.preferences.lists.total(value) if with_value else value, *row_sums)
 
     def heights(self, scores: Floats, weight: Floats, side: str, margin: float) -> Floats:
-        """Return the loss of each row's pairs, of which each needs a `margin`."""
+        """Return the loss of each row's pairs, each with the required `margin`."""
         out, is_top = np.zeros(self.preferences.n_rows), side == "top"
         if not is_top:
             scores = -scores  # a mirror image: inner rows are those below

@@ -40,7 +40,7 @@ _PER_ROW, _PER_SEGMENT, _OVERHEAD = 50.0, 500.0, 300e3
 
 
 class CellSums:
-    """Sums of a margin loss over all comparable pairs, by the moments of cells.
+    """Sums of a margin loss over all comparable pairs, computed from the moments of cells.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class CellSums:
         return PairSums(value, *map(np.concatenate, sums))
 
     def heights(self, scores: Floats, weight: Floats, side: str, margin: float) -> Floats:
-        """Return the loss of each row's pairs, of which each needs a `margin`."""
+        """Return the loss of each row's pairs, each with the required `margin`."""
         parts = self.in_parts(scores, lambda part: part.heights(weight[part.rows], side), margin)
         if parts is None:
             return self._fallback.heights(scores, weight, side, margin)
@@ -304,7 +304,7 @@ class QueryCells(KeptSums):
         return np.asarray(self._matrix @ self._powers).reshape(self._segments.n_groups, -1)
 
     def _scan(self, role: str, moments: Floats) -> Floats:
-        """Return the moments of the rows with which rows in a role are compared."""
+        """Return the moments of the rows with which rows in a given role are compared."""
         return self._queries.scan(np.add, moments, 0.0, reverse=role == "upper")
 
     def _evaluate_at_rows(self, coefficients: Floats, out: Floats) -> None:

@@ -34,7 +34,7 @@ _BLOCK = 1 << 17
 
 
 def number_of_terms(relative_width: float, error: float) -> int:
-    """Return the powers needed for an error; the width of cells is in half-widths of the strip."""
+    """Return the number of powers needed for an error, given the cell width in half-widths."""
     return int(np.ceil(-np.log(error) / np.arcsinh(2.0 / relative_width)))
 
 
@@ -75,7 +75,7 @@ class RowsInCells:
         return moments
 
     def powers(self, memory: Floats) -> Floats:
-        """Return a power of the positions for each row of `memory`, where they are stored."""
+        """Write successive powers of the positions into the rows of `memory`, and return them."""
         powers = memory[:, : len(self.position)]
         powers[0] = 1.0
         for lower, power in pairwise(powers):

@@ -41,19 +41,19 @@ def growing_powers(weight: float) -> Iterator[float]:
 
 
 def safe_log(values: Any) -> Floats:
-    """Return logarithms; that of zero is -inf, without a warning."""
+    """Return logarithms, without a warning for the logarithm of zero (-inf)."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(values))
 
 
 def log_sum_exp(values: Floats) -> float:
-    """Return log(sum(exp(values))): SciPy's costs far more on two numbers."""
+    """Return log(sum(exp(values))); SciPy's function is far slower on two numbers."""
     high = float(np.max(values, initial=-np.inf))
     return high + float(np.log(np.sum(np.exp(values - high)))) if high > -np.inf else high
 
 
 class SegmentSums(NamedTuple):
-    """Exponential masses of the segments, at some scores, in their two roles.
+    """Exponential masses of the segments in their two roles, at given scores.
 
     Attributes
     ----------
@@ -130,11 +130,11 @@ class ExponentialSums:
     ) -> tuple[float, Floats, Floats]:
         """Return J_p and the mass of each row in its inner and its outer role.
 
-        The mass of an inner row is minus s times the derivative of J_p by the row's score
-        inside the bracket, that of an outer row s times the derivative by its score
-        outside. They are sums, by row, of the d~ of Rudin2009, Figure 2, times the factor of
-        N_k and divided by their total; at p = 1 d~ is the distribution d over pairs. `sums`
-        are those of `segment_sums` at these scores, where they are known.
+        The mass of an inner row is minus s times the derivative of J_p with respect to the
+        row's score inside the bracket, that of an outer row s times the one with respect to
+        its score outside. They are sums, by row, of the d~ of Rudin2009, Figure 2, times the
+        factor of N_k and divided by their total; at p = 1 d~ is the distribution d over pairs.
+        `sums` are those of `segment_sums` at these scores, where they are known.
         """
         if self.preferences.is_bipartite_list:
             return self._bipartite_masses(scores)
@@ -157,7 +157,7 @@ class ExponentialSums:
         return (value, first, second) if self.side == "top" else (value, second, first)
 
     def bipartite_shares(self, scores: Floats) -> tuple[float, Floats]:
-        """Return J_p and each row's mass in its only role, on one list of two levels."""
+        """Return J_p and each row's mass in its single role, on one list of two levels."""
         middle = int(self.preferences.segments.start[1])
         halves = slice(0, middle), slice(middle, len(scores))
         inner, outer = halves if self.side == "top" else halves[::-1]
@@ -287,7 +287,7 @@ class FactoredSums:
     def heights(
         self, scores: Floats, weight: Floats, side: str = "top", margin: float = 0.0
     ) -> Floats:
-        """Return the loss of each row's pairs, of which each needs a `margin`."""
+        """Return the loss of each row's pairs, each with the required `margin`."""
         with np.errstate(over="ignore"):
             return np.exp(self._sides[side].log_heights(scores, weight) + margin)
 

@@ -76,7 +76,7 @@ class Push(ABC):
 
     @abstractmethod
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
-        """Return the objective and its gradient by the scores."""
+        """Return the objective and its gradient with respect to the scores."""
 
     def value(self, scores: Floats) -> float:
         """Return the objective."""
@@ -176,7 +176,7 @@ class PairLoss(Push):
 
     @property
     def is_smooth(self) -> bool:
-        """Whether L has a derivative everywhere."""
+        """Whether L is differentiable everywhere."""
         return self.loss.is_smooth
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
@@ -203,7 +203,7 @@ class PairLoss(Push):
 
     @available_if(loss_has("rounded"))
     def rounded(self, width: float) -> PairLoss:
-        """Return a smooth objective, at most ``width / 2`` of the total pair weight below."""
+        """Return a smooth objective, lower by at most ``width / 2`` times the pair weight."""
         loss = require(self.loss, "rounded", "PairLoss.rounded")(width)
         return PairLoss(self.preferences, loss, method=self.method, mean=self.mean)
 

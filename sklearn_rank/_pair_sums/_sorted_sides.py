@@ -19,7 +19,7 @@ _TINY = 2.0**-20
 
 @dataclass(frozen=True, eq=False)
 class SortedSides:
-    """Points on a line of the upper and of the lower rows, sorted together.
+    """Points of the upper and of the lower rows on a line, sorted together.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class SortedSides:
     n_upper: int
 
     def weights(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
-        """Return the weights of the sorted upper rows and of the sorted lower ones, else 0."""
+        """Return the weights of the sorted upper and lower rows, 0 for rows of the other kind."""
         # In place: pages of fresh arrays cost more than the sums.
         w_upper, w_lower = np.empty((2, len(self.order)))
         if (a == a[0]).all() and (b == b[0]).all():
@@ -52,7 +52,7 @@ class SortedSides:
         return w_upper, w_lower
 
     def masses(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
-        """Return the weight of the upper rows up to each point, and of the lower from it on."""
+        """Return the weight of the upper rows up to, and of the lower rows from, each point."""
         if (a == a[0]).all() and (b == b[0]).all():
             n_above = np.cumsum(self.is_upper, dtype=np.int32)  # counts are summed faster
             above = n_above * float(a[0])
@@ -74,13 +74,13 @@ class SortedSides:
 
 
 def sort_sides(points: Floats, n_upper: int) -> tuple[Floats, SortedSides]:
-    """Return points sorted, and the rows in this order; `points` has the upper rows first."""
+    """Sort points, of which those of the upper rows come first, and return the order, too."""
     x, order = sort_with_order(points)
     return x, SortedSides(order, order < n_upper, np.diff(x), n_upper)
 
 
 def sort_with_order(x: Floats) -> tuple[Floats, Indices]:
-    """Return finite numbers sorted, and the order that sorts them.
+    """Return finite numbers in sorted order, and the order that sorts them.
 
     Each number is rounded down to one of equal buckets; bucket and position are packed into one
     integer, since NumPy sorts integers faster than it finds an order. Where many numbers share a

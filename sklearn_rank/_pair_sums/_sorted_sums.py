@@ -51,7 +51,7 @@ def _exact_keys(f: Floats) -> Floats:
 
 
 def _split(sides: SortedSides, upper: Floats, lower: Floats) -> tuple[Floats, Floats]:
-    """Return sorted values, separate ones for the two sides, by upper row and by lower row."""
+    """Map sorted values, separate ones per side, back to the upper and the lower rows."""
     return sides.split(np.where(sides.is_upper, upper, lower))
 
 

@@ -74,11 +74,11 @@ class ListedPairLoss(Push):
 
     @property
     def is_smooth(self) -> bool:
-        """Whether L has a derivative everywhere."""
+        """Whether L is differentiable everywhere."""
         return bool(self.loss.is_smooth)
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
-        """Return L and its gradient by the scores; at a kink the left derivative counts."""
+        """Return L and its gradient with respect to the scores (at a kink, the left one)."""
         value, slope = self._weighted(self.preferences.differences(scores))
         return value, self._sums(slope, -1)
 
@@ -105,7 +105,7 @@ class ListedPairLoss(Push):
 
     @available_if(loss_has("rounded"))
     def rounded(self, width: float) -> ListedPairLoss:
-        """Return a smooth objective, at most ``width / 2`` below."""
+        """Return a smooth objective that is lower by at most ``width / 2``."""
         loss = require(self.loss, "rounded", "ListedPairLoss.rounded")(width)
         return replace(self, loss=loss)
 
@@ -115,7 +115,7 @@ class ListedPairLoss(Push):
         return lambda a: float(self._weighted(margin + a * margin_change)[1] @ margin_change)
 
     def _weighted(self, margin: Floats, second: Floats | None = None) -> tuple[float, Floats]:
-        """Return L, and its derivative by the margin of each pair; in place.
+        """Return L and its derivative with respect to the margin of each pair, in place.
 
         `second` is set to the weights of the edges of its curvature.
         """
@@ -166,7 +166,7 @@ class ListedPairLoss(Push):
 
 
 def _ratio(values: Floats, height: Floats) -> Floats:
-    """Return values over heights, 0 where those are 0."""
+    """Return values divided by heights, and 0 where the height is 0."""
     return np.divide(values, height, out=np.zeros_like(height), where=height > 0)
 
 
@@ -224,13 +224,13 @@ class ListedExponential(Push):
 
     @available_if(lambda push: np.isfinite(push.p))
     def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
-        r"""Return J_p, its gradient and a bound c of its second derivatives; p is finite.
+        r"""Return J_p, its gradient, and a bound c on its second derivatives; p is finite.
 
         .. math:: h^\top \nabla^2 J_p(f) \, h \le \min(c^\top h, \; c^\top (1 - h))
             \quad \text{for } h \in [0, 1]^n
 
-        where :math:`c_n` is the sum of the absolute derivatives by the margins of the pairs of row
-        n, times p.
+        where :math:`c_n` is p times the sum of the absolute derivatives with respect to the margins
+        of the pairs of row n.
         """
         value, inner, outer = self.row_masses(scores)
         return value, self._sign * (outer - inner), self.p * (inner + outer)
@@ -242,7 +242,7 @@ class ListedExponential(Push):
             yield ListedExponential(self.preferences, p, self.side)
 
     def pair_shares(self, scores: Floats, h: Values) -> PairShares | None:
-        """Return the shares of the pairs by a 0/1 weak ranker h; None where p > 1 has none."""
+        """Return the shares of the pairs for a 0/1 weak ranker h; None where p > 1 has none."""
         if self.p != 1:
             return None
         share = self._shares(self.preferences.differences(scores))[1]
@@ -258,15 +258,15 @@ class ListedExponential(Push):
     def row_masses(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return J_p and the mass of each row inside the heights of others, and in its own.
 
-        The masses are sums, over the pairs of the row, of minus the derivatives by the margins:
-        the d~ of Rudin2009, Figure 2, divided by their total.
+        The masses are sums, over the pairs of the row, of minus the derivatives with respect to
+        the margins: the d~ of Rudin2009, Figure 2, divided by their total.
         """
         value, share = self._shares(self.preferences.differences(scores))
         inner, outer = (self.preferences.sum_by_row(share, n) for n in (self._inner, self._outer))
         return value, inner, outer
 
     def _shares(self, margin: Floats) -> tuple[float, Floats]:
-        """Return J_p, and minus its derivatives by the margins of the pairs; in place."""
+        """Return J_p, and minus its derivatives with respect to the margins, in place."""
         np.subtract(self._log_weight, margin, out=margin)
         if self.p > 1:
             return self._pushed(margin)

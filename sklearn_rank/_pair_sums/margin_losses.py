@@ -128,7 +128,7 @@ class MarginLoss(ABC):
         return self.value_and_derivative(margin)[1]
 
     def _with(self, strip: Strip | None = None, **options: Any) -> Self:
-        """Return the same loss with keyword arguments of `fast_sums`."""
+        """Return a copy of the loss with keyword arguments for `fast_sums`."""
         loss = copy(self)
         fast_sums: Any = self.fast_sums
         loss.fast_sums, loss.strip = fast_sums._replace(at=partial(fast_sums.at, **options)), strip
@@ -238,7 +238,7 @@ class CurvedHinge(Hinge):
     fast_sums: FastSums = FastSums(_curved_hinge_sums, 800e3, 150.0)
 
     def in_threads(self, threads: ThreadPool) -> MarginLoss:
-        """Return the loss with sums that the threads share."""
+        """Return the loss with sums that are shared among threads."""
         return self._with(threads=threads)
 
     def second_derivative(self, margin: Floats) -> Floats:
@@ -316,7 +316,7 @@ class Logistic(MarginLoss):
         return 0.25
 
     def in_threads(self, threads: ThreadPool) -> MarginLoss:
-        """Return the loss with sums that the threads share."""
+        """Return the loss with sums that are shared among threads."""
         strip = self.strip._replace(threads=threads)
         return self._with(strip, threads=threads)
 

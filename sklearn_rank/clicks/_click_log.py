@@ -35,7 +35,7 @@ def check_rows(rows: Any, allowed: str, end: int = 2**53, name: str = "row") -> 
 def check_probabilities(
     owner: str, values: Any, name: str, n_least: int, *, positive: bool = False
 ) -> Floats:
-    """Return at least `n_least` probabilities."""
+    """Return checked probabilities, at least `n_least` of them."""
     probabilities = check_finite(values, name)
     is_low = probabilities <= 0 if positive else probabilities < 0
     invalid = probabilities[is_low | (probabilities > 1)]

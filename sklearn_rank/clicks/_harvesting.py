@@ -23,7 +23,7 @@ _MOST_STEPS, _MOST_HALVINGS, _LONGEST_STEP = 60, 40, 2.0
 def pair_counts(
     n_impressions: Floats, clicked: Floats, starts: Any = (0,)
 ) -> tuple[Floats, Floats]:
-    r"""Return clicks and impressions by pair of positions, with equal group weights at both.
+    r"""Return clicks and impressions per pair of positions, groups weighing the same at both.
 
     .. math:: C_{kk'} = \sum_g \frac{n_{gk'}}{n_{gk} + n_{gk'}} c_{gk}, \qquad
         N_{kk'} = \sum_g \frac{n_{gk} n_{gk'}}{n_{gk} + n_{gk'}}
@@ -55,7 +55,7 @@ def pair_counts(
 
 @dataclass(frozen=True, eq=False)
 class Interventions:
-    """The groups of a log shown at two positions or more.
+    """The groups of a click log that were shown at two or more positions.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Interventions:
 
     @cached_property
     def _by_query(self) -> tuple[Indices, Floats, Floats] | None:
-        """The queries of the groups, and their counts; None if a group has several queries.
+        """The query of each group, and the counts; None if a group has several queries.
 
         The weight of a query multiplies the counts of its groups, so that sums are linear in it.
         """
@@ -96,7 +96,7 @@ class Interventions:
         return queries, *pair_counts(n_impressions[order], clicked[order], starts)
 
     def sums(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return clicks and impressions by pair of positions, given weights of the queries.
+        """Return clicks and impressions per pair of positions, given query weights.
 
         Of shape (n_samples, n_positions, n_positions) for weights (n_samples, n_queries).
         """
@@ -110,7 +110,7 @@ class Interventions:
 
     @property
     def n_impressions(self) -> Floats:
-        """Impressions by pair of positions: at the first, of groups also shown at the second."""
+        """Impressions per pair of positions: at the first, of groups also shown at the second."""
         n_impressions, _ = self.cells.by_group(np.ones(self.cells.n_queries), self.n_positions)
         impressions = n_impressions.T @ (n_impressions > 0)
         np.fill_diagonal(impressions, 0)
@@ -165,7 +165,7 @@ def all_pairs(clicks: Floats, impressions: Floats) -> Floats:
 
 
 def components(counts: Floats) -> Indices:
-    """Return the connected component of each position; pairs with counts on both sides connect."""
+    """Return the connected component of each position; edges are pairs with counts at both."""
     graph = csr_array((counts > 0) & (counts.T > 0))
     return np.asarray(connected_components(graph, directed=False)[1])
 

@@ -55,7 +55,7 @@ class LogCells:
         return cls(*columns, n_impressions, clicked, *sizes)
 
     def by_group(self, weight: Floats, n_positions: int) -> tuple[Floats, Floats]:
-        """Return impressions and clicks by group and position, given weights of the queries."""
+        """Return impressions and clicks by group and position, given query weights."""
         code = self.group * n_positions + self.position
         cell_weight, n_codes = weight[self.query], self.n_groups * n_positions
         n_impressions: Any = np.bincount(code, cell_weight * self.n_impressions, n_codes)

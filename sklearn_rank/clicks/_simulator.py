@@ -47,7 +47,7 @@ def make_clicks(
     swap: bool = False,
     random_state: Any = None,
 ) -> Bunch:
-    r"""Simulate the clicks of users on lists in the order of some rankers' scores.
+    r"""Simulate user clicks on lists that are sorted by the scores of some rankers.
 
     Each impression has a uniformly drawn query and ranker. It shows the first `n_shown` rows of the
     query in the order of the ranker, ties in the order of the rows. A user who looks at a row
@@ -185,7 +185,7 @@ def _attraction(grades: Floats, noise: float) -> Floats:
 
 
 def _lists(scores: Floats, code: Indices, n_shown: int) -> Indices:
-    """Return the first rows of each query by ranker, shape (n_rankers, n_queries, n_shown).
+    """Return each ranker's first rows of each query, shape (n_rankers, n_queries, n_shown).
 
     -1 where a query has fewer rows.
     """
@@ -216,7 +216,7 @@ def _swapped(rows: Indices, rng: np.random.RandomState) -> tuple[Indices, Indice
 def _clicks(
     probability: Floats, theta: Floats | None, stop: float, rng: np.random.RandomState
 ) -> Mask:
-    """Return the clicks of users, given the click probability of examined rows."""
+    """Draw user clicks, given the click probability of examined rows."""
     is_attractive = rng.random_sample(probability.shape) < probability
     if theta is not None:
         return np.asarray(is_attractive & (rng.random_sample(probability.shape) < theta))

@@ -86,7 +86,7 @@ class ClickEstimate:
     effective_rows: float
 
     def __str__(self) -> str:
-        """Return the estimate, its interval and the unseen rows as text."""
+        """Return the estimate, its interval and the number of unseen rows as text."""
         text = f"DCG {self.dcg:.4f} [{self.low:.4f}, {self.high:.4f}], {self.kind}"
         if self.n_unseen:
             text += (
@@ -266,7 +266,7 @@ def _draws(rng: np.random.RandomState, n_queries: int, n_bootstrap: int) -> Indi
 
 @dataclass(frozen=True, eq=False)
 class _ClickCounts:
-    """Counts of a checked log by cell: a row of `y_score` and a position.
+    """Counts of a checked log by cell, that is, by row of `y_score` and position.
 
     Attributes
     ----------
@@ -294,14 +294,14 @@ class _ClickCounts:
         return len(self.impressions)
 
     def by_row(self, values: Floats | float) -> Floats:
-        """Sum values of each cell, times its impressions, by row."""
+        """Sum, for each row, the values of its cells times their impressions."""
         return np.bincount(self.row, self.shown_at * values, len(self.discount)).astype(np.float64)
 
 
 def _read(
     clicks: Any, position: Any, row: Any, impression: Any, y_score: Any, qid: Any, k: int
 ) -> _ClickCounts:
-    """Check the log and count it by row and position."""
+    """Check the log and count its impressions by row and position."""
     is_clicked = check_clicks(_OWNER, clicks)
     positions = check_positions(_OWNER, position, len(is_clicked))
     scores = check_finite(y_score, "y_score")
@@ -364,7 +364,7 @@ def _overlap(log: _ClickCounts, min_overlap: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _GainEstimator:
-    """The estimate of gains from counts; `beta` is that of each cell."""
+    """Estimates gains from counts; `beta` has a value for each cell."""
 
     method: str
     clip: float | None

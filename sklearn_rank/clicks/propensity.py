@@ -212,7 +212,7 @@ class PositionPropensity(BaseEstimator):
     def by_weight(
         self, clicks: Any, position: Any, group: Any, qid: Any, weights: Floats
     ) -> Floats:
-        """Return the propensities at several weights of the queries, without a bootstrap.
+        """Return the propensities for several query weightings, without a bootstrap.
 
         Each row of weights gives the estimate of a log that repeats each query as often as its
         weight. The log is counted once.
@@ -234,7 +234,7 @@ class PositionPropensity(BaseEstimator):
         return self._estimates(self._prepared(clicks, position, group, qid, None), weights)
 
     def _prepared(self, clicks: Any, position: Any, group: Any, qid: Any, X: Any) -> _PreparedLog:
-        """Return the counts of the checked log, and the method for its propensities."""
+        """Return the counts of the checked log, and the method that estimates its propensities."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
         attraction = self._attraction(group, X)
         if X is not None:  # as numbers: strings would be sorted differently
@@ -301,7 +301,7 @@ class PositionPropensity(BaseEstimator):
         )
 
     def _estimates(self, log: _PreparedLog, weights: Floats) -> Floats:
-        """Return the propensities for each row of weights of the queries."""
+        """Return the propensities for each row of query weights."""
         if log.method == "harvesting":
             return np.array(list(map(all_pairs, *log.interventions.sums(weights))))
         settings = log.interventions.n_positions, self.max_iter, self.tol, log.attraction

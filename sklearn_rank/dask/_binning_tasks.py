@@ -46,7 +46,7 @@ class Sample(NamedTuple):
 def bin_partitions(
     tasks: Tasks, partitions: Partitions, binning: Binning
 ) -> tuple[list[Any], list[FeatureBins]]:
-    """Return futures of each partition with its bins, and the bins.
+    """Return a future of each partition with binned values, and the bins.
 
     The sample is that of `rows_for_thresholds` on one process. The rows kept of each partition
     suffice unless a few partitions have most of the sample; then all are read again.
@@ -78,7 +78,7 @@ def sample_partition(rows: Partition, n_kept: int) -> Sample:
 
 
 def merge_samples(samples: list[Sample]) -> Sample:
-    """Return the rows that surely have the smallest hashes of several partitions."""
+    """Return the rows that certainly have the smallest hashes in several partitions."""
     code, X, weight = (np.concatenate(arrays) for arrays in list(zip(*samples, strict=True))[:3])
     merged = _sampled(code, X, weight, MOST_ROWS)
     # An incomplete sample has left out rows above its last hash: beyond the least of these last
@@ -99,7 +99,7 @@ def _sampled(code: Codes, X: Floats, weight: Floats, max_rows: int) -> Sample:
 
 
 def is_enough(sample: Sample) -> bool:
-    """Whether a sample has as many rows as it needs."""
+    """Whether a sample has enough rows."""
     return sample.is_all or len(sample.code) == MOST_ROWS
 
 

@@ -78,7 +78,7 @@ def queries_auc(tasks: Tasks, partitions: Partitions, estimator: Any, heaviest: 
 
 
 def scored(rows: Partition, estimator: Any, heaviest: float = 1.0) -> pd.DataFrame:
-    """Return score, relevance and weight of rows by increasing score, equal rows as one."""
+    """Return score, relevance and weight of rows, sorted by score, with equal rows merged."""
     columns: dict[str, Any] = {"score": np.zeros(0), "y": np.zeros(0), "weight": np.zeros(0)}
     if rows.n_rows:
         relevance = estimator.relevance_of(rows.y, rows.weight).astype(np.float64)
@@ -97,7 +97,7 @@ def sample_scores(rows: Partition, estimator: Any) -> Floats:
 
 
 def choose_splitters(sample: Floats, n_ranges: int) -> Floats:
-    """Return scores that divide the sample into about equal ranges."""
+    """Return scores that divide the sample into ranges of about equal size."""
     if not len(sample):
         return np.zeros(0)
     levels = np.arange(1, n_ranges) / n_ranges
@@ -125,7 +125,7 @@ def count_range(pieces: list[pd.DataFrame]) -> CountedPairs:
 
 
 def count_queries(rows: Partition, estimator: Any, heaviest: float) -> CountedPairs:
-    """Count the pairs of the queries of a partition: none has rows in another."""
+    """Count the pairs of the queries of a partition; no query has rows in another one."""
     counts = count_pairs_of(scored(rows, estimator, heaviest))
     return counts._replace(levels=counts.levels[:0])
 

@@ -46,7 +46,7 @@ _RETURN = 60.0
 
 
 class LostWorkersError(RuntimeError):
-    """Some workers of the fit are gone."""
+    """Some workers of the fit were lost."""
 
 
 @dataclass
@@ -126,7 +126,7 @@ class ClusterFit:
     # While it runs ---------------------------------------------------------------------------
 
     def _follow(self, plan: FitPlan, tasks: list[Any], addresses: list[str]) -> None:
-        """Observe rounds until every task has ended, or one has failed."""
+        """Observe rounds until all tasks have ended or one has failed."""
         n_received, should_stop = 0, False
         while not all(task.status == "finished" for task in tasks):
             if any(task.status in ("error", "lost", "cancelled") for task in tasks):
@@ -148,7 +148,7 @@ class ClusterFit:
     def _exchange(
         self, plan: FitPlan, n_received: int, should_stop: bool, address: str
     ) -> list[RoundMessage]:
-        """Answer the first worker and return its messages; none if the call does not reach it."""
+        """Answer the first worker and return its messages, or none if it cannot be reached."""
         with suppress(OSError, ValueError):  # the connection is closed
             pause = 0.0 if plan.waits else _PAUSE
             arguments = plan.fit, n_received, should_stop, _PATIENCE, pause
@@ -240,7 +240,7 @@ def _outcome_of(task: Any) -> Outcome:
 def assign_workers(
     sizes: Sequence[int], holders: Sequence[Sequence[str]], workers: list[str]
 ) -> list[str]:
-    """Return a worker for each partition: a holder, unless it has more than its share of rows.
+    """Return a worker for each partition: one that has it, unless that one has too many rows.
 
     Parameters
     ----------
@@ -279,20 +279,20 @@ class Turn(SchedulerPlugin):
         self.tracker: TrackerProcess | None = None
 
     def stop_tracker(self, patience: int = 0) -> None:
-        """Stop the tracker, at the latest after some seconds, earlier if all workers left."""
+        """Stop the tracker after some seconds, or as soon as all workers have left."""
         tracker, self.tracker = self.tracker, None
         if tracker is not None:
             tracker.stop(patience)
 
     def remove_client(self, scheduler: Any, client: str) -> None:
-        """Give up the turn if the client is that of the fit."""
+        """Give up the turn if the client that left is the one that fits."""
         if client == self.client:
             scheduler.remove_plugin(name=_TURN)
             Thread(target=self.stop_tracker, args=[_FAREWELL], daemon=True).start()
 
 
 def begin_turn(fit: str, client: str, dask_scheduler: Any = None) -> bool:
-    """Return whether a fit may run: no other fit does."""
+    """Return whether a fit may run, that is, no other fit is running."""
     if _TURN not in dask_scheduler.plugins:
         turn = Turn(fit, client)
         if len(dask_scheduler.workers) > 1:

@@ -47,7 +47,7 @@ _GRACE = 10.0
 
 @dataclass(frozen=True, eq=False)
 class FitPlan:
-    """What each worker needs besides its rows.
+    """All that a worker needs for a fit, apart from its rows.
 
     Attributes
     ----------

@@ -113,7 +113,7 @@ class Mailbox:
             raise PeerLostError("The client of the fit does not answer.")
 
     def _send(self, message: RoundMessage) -> None:
-        """Add a message, and wait for the answer if rounds do."""
+        """Add a message; wait for the answer if rounds wait for answers."""
         with self._changed:
             if message.attributes is not None:  # only the last checkpoint counts
                 messages = [replace(old, attributes=None) for old in self._messages]

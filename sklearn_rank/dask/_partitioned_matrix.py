@@ -51,7 +51,7 @@ class PartitionedMatrix:
             yield slice(start, start + len(part)), part
 
     def __matmul__(self, vector: Floats) -> Floats:
-        """Return the product with coefficients."""
+        """Return the product of the matrix and the coefficients."""
         return np.concatenate([part @ vector for part in self.parts])
 
     def __rmatmul__(self, vector: Any) -> Floats:
@@ -93,7 +93,7 @@ class PartitionedMatrix:
 
 
 class BinnedX:
-    """The bins of features, instead of X where no process holds its values.
+    """The bins of features, used instead of X if no process has its values.
 
     Parameters
     ----------

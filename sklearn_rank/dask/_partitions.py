@@ -28,7 +28,7 @@ from sklearn_rank._core.validation import (
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The checked rows of a partition, those of weight zero left out.
+    """The checked rows of a partition, without those of weight zero.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ def on_rows(
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """The rows of a fit, unread.
+    """The rows of a fit, not yet read.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class Partitions:
     checks: RowChecks
 
     def with_checks(self, **changes: Any) -> Partitions:
-        """Return the rows with other values of some checks, such as the classes."""
+        """Return a copy with some checks, such as the classes, replaced."""
         return replace(self, checks=replace(self.checks, **changes))
 
     def where(self, is_kept: Sequence[bool]) -> Partitions:
@@ -211,7 +211,7 @@ def divide(owner: str, X: Any, y: Any, qid: Any, weight: Any, checks: RowChecks)
 
 
 def n_features_of(X: Any, owner: str) -> int:
-    """Return the number of columns; TypeError where X is no dask collection with columns."""
+    """Return the number of columns; raise TypeError if X is not a dask collection with columns."""
     is_array = isinstance(X, da.Array)
     if not isinstance(X, dd.DataFrame) and not (is_array and X.ndim == 2):
         got = f"a dask array of {X.ndim} dimensions" if is_array else type(X).__name__

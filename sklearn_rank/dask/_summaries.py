@@ -84,7 +84,7 @@ def find_queries(rows: Partition) -> Queries:
 
 
 def merge_queries(groups: list[Queries]) -> Queries:
-    """Return the queries of several groups of partitions, and a split one."""
+    """Return the queries of several groups of partitions, and one that is split among them."""
     # Ids of empty partitions may have another type, which would decide that of all.
     groups = [group for group in groups if len(group[0])] or groups[:1]
     ids, counts = np.unique(np.concatenate([ids for ids, _ in groups]), return_counts=True)
@@ -95,7 +95,7 @@ def merge_queries(groups: list[Queries]) -> Queries:
 def with_whole_queries(
     tasks: Tasks, partitions: Partitions, owner: str, *, shuffles: bool
 ) -> Partitions:
-    """Return the rows, shuffled on request; ValueError where several partitions share a query."""
+    """Return the rows, shuffled on request; raise ValueError if partitions share a query."""
     if not partitions.has_queries:
         return partitions
     if shuffles:
@@ -110,7 +110,7 @@ def with_whole_queries(
 
 
 def shuffled(tasks: Tasks, partitions: Partitions) -> Partitions:
-    """Return the same rows, those of weight zero left out, with each query in one partition."""
+    """Return the rows of positive weight, with each query in one partition."""
     frames = partitions.map(as_frame)
     meta = tasks.results([frames[0].head(0)])[0]
     frame = dd.from_delayed(frames, meta=meta, verify_meta=False)

@@ -33,7 +33,7 @@ _ALLOWED = {
 
 
 def check_supported(estimator: Any, has_queries: bool) -> None:
-    """Raise TypeError or ValueError for what can't be fitted on a cluster, by name.
+    """Raise TypeError or ValueError for settings that cannot be fitted on a cluster.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _refusals(ranker: Any, has_queries: bool) -> Iterator[tuple[str, str]]:
 
 
 def _is_additive(loss: Any) -> bool:
-    """Whether the sum over the pairs of one list is a function of sums over rows."""
+    """Whether the sum over the pairs of one list can be computed from sums over rows."""
     loss = MARGIN_LOSSES.get(loss, loss) if isinstance(loss, str) else loss
     # "auto" is the logistic or the exponential loss, and both are.
     return loss == "auto" or getattr(loss, "factorises", False) or hasattr(loss, "in_processes")
@@ -98,7 +98,7 @@ _PACKAGES = (
 
 
 def check_workers(client: Any) -> None:
-    """Raise RuntimeError without workers, or where versions of packages differ."""
+    """Raise RuntimeError if there are no workers or their package versions differ."""
     reports = client.get_versions(packages=[*_PACKAGES, "xgboost-cpu"])
     if not reports["workers"]:
         raise RuntimeError("The cluster of DaskRanker has no workers.")

@@ -28,7 +28,7 @@ class Tasks:
         self.client = client
 
     def tree(self, merge: Callable[[list[Any]], Any], items: list[Any], width: int = 4) -> Any:
-        """Return delayed items merged, `width` at a time; `merge` takes a list."""
+        """Merge delayed items in a tree, `width` at a time; `merge` takes a list."""
         step = delayed(merge, pure=False)
         while len(items) > 1:
             items = [step(items[k : k + width]) for k in range(0, len(items), width)]
@@ -77,7 +77,7 @@ class Tasks:
 
 
 def release(futures: list[Any]) -> None:
-    """Let the workers forget what no other task needs.
+    """Release results on the workers that no other task needs.
 
     The garbage collector would come late: the traceback of an exception holds the futures.
     """

@@ -20,7 +20,7 @@ _GRACE = 10
 
 
 class TrackerProcess:
-    """A process for a tracker: it starts at once, and imports XGBoost meanwhile."""
+    """A process for a tracker; it starts immediately and imports XGBoost in the background."""
 
     def __init__(self) -> None:
         # -P: no module is imported from the folder of this file.
@@ -58,7 +58,7 @@ class TrackerProcess:
         return address
 
     def stop(self, patience: int = 0) -> None:
-        """Stop, at the latest after some seconds, earlier once all workers have left.
+        """Stop after some seconds, or as soon as all workers have left.
 
         Workers that are about to join get an error.
         """
@@ -74,7 +74,7 @@ class TrackerProcess:
 
 
 def serve() -> None:
-    """Start a tracker, print how to join it, and end on a line, or the end, of standard input."""
+    """Start a tracker, print its address, and stop at a line or the end of standard input."""
     for name in _SPARED_IMPORTS:  # None, unknown to typeshed, forbids an import
         sys.modules[name] = None  # type: ignore[assignment]
     from xgboost.tracker import RabitTracker

@@ -98,7 +98,7 @@ def peer_lost() -> Iterator[None]:
 
 @contextmanager
 def peer_lost_in_trees() -> Iterator[None]:
-    """Raise PeerLostError where trees can't be grown because a process is lost.
+    """Raise PeerLostError if trees cannot be grown because a process is lost.
 
     XGBoost sends messages of its own while it grows trees; its error names their source file.
     """

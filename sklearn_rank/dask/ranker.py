@@ -183,7 +183,7 @@ class DaskRanker(BaseEstimator):
         return np.asarray(self.estimator_.classes_)
 
     def _client(self) -> Any:
-        """Return the client; ValueError without one."""
+        """Return the client; raise ValueError if there is none."""
         if self.client is not None:
             return self.client
         try:
@@ -223,7 +223,7 @@ def _blockwise(estimator: Any, method: str, X: Any) -> Any:
 
 
 def _predict_block(X: Any, estimator: Any, method: str, empty: Values) -> Any:
-    """Return the predictions of a block; of a data frame with its index."""
+    """Return the predictions of a block, with the index of a data frame."""
     values = np.asarray(getattr(estimator, method)(X)) if len(X) else empty
     return pd.Series(values, index=X.index) if hasattr(X, "index") else values
 
@@ -231,7 +231,7 @@ def _predict_block(X: Any, estimator: Any, method: str, empty: Values) -> Any:
 def _partitions_of(
     estimator: Any, X: Any, y: Any, qid: Any, weight: Any, *, fitted: bool = False
 ) -> Partitions:
-    """Return the partitions after the checks that read no rows."""
+    """Return the partitions after all checks that need no rows."""
     owner = type(estimator).__name__
     n_features = n_features_of(X, owner)
     table = X._meta_nonempty if hasattr(X, "columns") else np.empty((1, n_features))
@@ -274,7 +274,7 @@ def _classes_on_cluster(estimator: Any, summaries: list[Summary]) -> Values | No
 def _fit_on_client(
     estimator: Any, owner: DaskRanker, client: Any, partitions: Partitions, data: tuple[Any, Any]
 ) -> Any:
-    """Fit the estimator to the collections X and y in `data` and return it."""
+    """Fit the estimator to the collections X and y in `data`, and return the estimator."""
     plan, futures, sizes = _planned(estimator, owner.shuffle_queries, Tasks(client), partitions)
     # Not earlier: a refused fit must leave the last model as it is.
     for name in ("estimator_", "partial_estimator_"):
@@ -293,7 +293,7 @@ def _fit_on_client(
 
 
 def _described(other: Any, estimator: Any) -> Any:
-    """Return another estimator, with the attributes of this one that describe X."""
+    """Copy the attributes that describe X to another estimator, and return it."""
     attributes = vars(estimator)
     vars(other).update({name: attributes[name] for name in DESCRIBED if name in attributes})
     return other

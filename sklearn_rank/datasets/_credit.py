@@ -162,14 +162,14 @@ def make_credit(
 
 
 def _draw_names(rng: np.random.RandomState, names: tuple[str, ...], shares: list[Any]) -> Values:
-    """Draw a name for each row; the share of a name is a number or an array over rows."""
+    """Draw a name for each row; the share of a name is a number or an array with one per row."""
     cumulative = np.cumsum(np.broadcast_arrays(*shares), axis=0)
     draws = rng.random_sample(cumulative.shape[1]) * cumulative[-1]
     return np.array(names)[(draws >= cumulative).sum(axis=0)]
 
 
 def _draw_applications(rng: np.random.RandomState, n: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Draw the features by name, and group and month."""
+    """Draw the features (a dict by name), the group and the month."""
     group, month = np.where(rng.random_sample(n) < 0.45, "B", "A"), rng.randint(N_MONTHS, size=n)
     age = np.round(18 + 60 * rng.beta(1.5, 2.6, n))
     strain = rng.standard_normal(n)  # financial strain
@@ -207,7 +207,7 @@ def _draw_employment(rng: np.random.RandomState, age: Floats) -> Values:
 def _draw_income(
     rng: np.random.RandomState, age: Floats, employment: Values, group: Values, is_fraud: Values
 ) -> tuple[Floats, Values]:
-    """Return incomes and the mask of those with proof."""
+    """Return incomes, and a mask of those that are proven."""
     level = 7.75 + 0.012 * np.minimum(age - 18, 30) - 0.14 * (group == "B")
     factor = {"permanent": 0.0, "fixed_term": -0.2, "self_employed": 0.1, "retired": -0.3}
     level += np.select([employment == name for name in factor], list(factor.values()), -0.75)

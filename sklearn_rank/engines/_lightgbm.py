@@ -108,7 +108,7 @@ class LightGBM(Engine):
         return RoundView(train, held_out, lambda n_rounds: self.to_bytes(booster, n_rounds))
 
     def _readable(self, X: SelectedRows, params: dict[str, Any], *, continues: bool = False) -> Any:
-        """Return features as the engine takes them: rows in another order one block at a time.
+        """Return features in the engine's format; reordered rows are passed one block at a time.
 
         Other rows are copied: sparse ones, since the engine reads blocks of dense rows only; few
         ones, of which it would copy those for bins three times; and those that earlier trees
@@ -210,7 +210,7 @@ class LightGBM(Engine):
         return bytes(booster.model_to_string(num_iteration=n_rounds).encode())
 
     def with_neutral_sides(self, stored: bytes, medians: Floats, first_tree: int) -> bytes:
-        """Return trees that send missing values of complete features to the side of the median."""
+        """Return trees that send missing values of features without any to the median's side."""
         header, *trees = stored.decode().split("\nTree=")
         header = re.sub(r"(?m)^tree_sizes=.*\n", "", header)  # no longer true, nor needed
         trees[first_tree:] = [_with_neutral_sides(tree, medians) for tree in trees[first_tree:]]
@@ -237,7 +237,7 @@ class LightGBM(Engine):
 
 
 def _with_neutral_sides(tree: str, medians: Floats) -> str:
-    """Return a tree as text, with other types of the splits that met no NaN in training."""
+    """Return a tree as text, with changed types of the splits that met no NaN in training."""
     fields = dict(line.split("=", 1) for line in tree.splitlines() if "=" in line)
     names, types = ("split_feature", "threshold", "decision_type"), []
     columns = (fields.get(name, "").split() for name in names)
@@ -260,12 +260,12 @@ def _data_seed(seed: int) -> int:
 
 
 def _as_matrix(X: Any) -> Any:
-    """Return a sparse array as a sparse matrix, which the engine takes."""
+    """Convert a sparse array to a sparse matrix, which the engine accepts."""
     return csr_matrix(X) if issparse(X) else X
 
 
 def _captured(evaluate: Any) -> Callable[[], Floats]:
-    """Return a function that calls an evaluation for the scores that its metric gets."""
+    """Return a function that runs an evaluation and returns the scores passed to its metric."""
 
     def scores() -> Floats:
         captured: list[Floats] = []

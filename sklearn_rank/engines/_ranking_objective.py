@@ -23,7 +23,7 @@ from sklearn_rank.objectives.listwise import check_grades
 
 
 class _Labels(NamedTuple):
-    """The arrays of an interface besides scores; None for those that it has not.
+    """The arrays besides scores that a library passes; None for those that it does not have.
 
     Attributes
     ----------

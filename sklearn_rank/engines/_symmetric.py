@@ -73,7 +73,7 @@ class Symmetric(Engine):
 
     @property
     def error(self) -> tuple[()]:
-        """No error is its own."""
+        """The engine has no error class of its own."""
         return ()
 
     def train(self, settings: TreeSettings, rows: TreeData, descent: Descent) -> None:
@@ -248,7 +248,7 @@ def _tree(
 
 
 def _gains(G: Any, N: Any, depth: int) -> Floats:
-    """Return by how much each level raised the sum of ``G ** 2 / (N + 3)`` over its leaves."""
+    """Return the increase of the sum of ``G ** 2 / (N + 3)`` over the leaves at each level."""
     totals = []
     for level in range(depth, -1, -1):
         g, n = (x.reshape(1 << level, -1).sum(axis=1) for x in (G, N))

@@ -73,7 +73,7 @@ def leaf_values(
 
 
 def chains_of(splits: Sequence[LevelSplit], sign: Indices) -> list[tuple[int, Indices]]:
-    """Return the chains of leaves along which constraints order the values of a tree."""
+    """Return the chains of leaves whose values the constraints require to be monotone."""
     depth, chains = len(splits), []
     leaves = np.arange(1 << depth)
     for feature in dict.fromkeys(split.feature for split in splits if sign[split.feature]):
@@ -88,7 +88,7 @@ def chains_of(splits: Sequence[LevelSplit], sign: Indices) -> list[tuple[int, In
 
 
 def monotone(values: Floats, weight: Floats, chains: Sequence[tuple[int, Indices]]) -> Floats:
-    """Return values in the order of all chains: isotonic along each in turn, until all agree."""
+    """Make values monotone along all chains: isotonic regression in turn, until all agree."""
     values = values.copy()
     weight = np.maximum(weight, _LEAST_SHARE * weight.sum())
     for _ in range(_MOST_SWEEPS):

@@ -56,7 +56,7 @@ class LevelSplit:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """The drawn rows of a level, as the blocks of features sum them.
+    """The drawn rows of a level, in the form in which feature blocks sum them.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class FeatureBlock:
         self._sums: Floats | None = None
 
     def begin(self, rows: Indices, gradient: Floats, weight: Floats) -> None:
-        """Forget the sums of the last tree, and order many categories by the mean of some rows."""
+        """Reset the sums; order categories, if many, by their mean gradient in the given rows."""
         self._sums = None
         for j in self.ordered:
             codes, columns = self.codes[j][rows], slice(self.start[j], self.missing[j])
@@ -171,7 +171,7 @@ class FeatureBlock:
         return matrix.toarray()
 
     def descend(self, level: Level) -> None:
-        """Sum the smaller children; the larger ones have what is left of their parents."""
+        """Sum the smaller children; the sums of the larger ones are differences to the parents."""
         smaller, parents = self.sum_by_bin(level), self._sums
         if parents is None:  # the root
             self._sums = smaller
@@ -352,7 +352,7 @@ class SplitSearch:
         return np.concatenate(self._threads.map(score, len(self._blocks)))
 
     def choose(self, score: Floats, is_allowed: Mask, scale: float, noise: Noise) -> int | None:
-        """Return the best cut of the open features by noisy scores; None where they have no cut.
+        """Return the open features' cut with the best noisy score; None if they have no cut.
 
         Cuts of a feature compete first, then the best of each feature with fresh noise: one draw
         for all cuts would favour features with many.
@@ -383,7 +383,7 @@ class SplitSearch:
 
 
 def leaf_of(splits: Sequence[LevelSplit], codes: Indices, leaf: Any = 0) -> Indices:
-    """Return the leaf of each row below some splits, given its leaf above them."""
+    """Return the leaf of each row after some splits, given its leaf before them."""
     for split in splits:
         leaf = np.left_shift(leaf, 1, dtype=np.uint8) | split.goes_right[codes[split.feature]]
     return leaf

@@ -133,7 +133,7 @@ class XGBoost(Engine):
         return callback
 
     def _matrix(self, X: SelectedRows, settings: TreeSettings, **options: Any) -> Any:
-        """Return rows as the engine takes them, with bins of the features."""
+        """Return rows in the engine's format, with binned features."""
         options = {**options, **_categories(X.shape[1], settings.categorical)}
         if settings.engine_params.get("tree_method", "hist") != "hist":
             options.pop("ref", None)
@@ -144,7 +144,7 @@ class XGBoost(Engine):
         return self.module.QuantileDMatrix(self._dense_blocks(X, options), **options)
 
     def _exact_matrix(self, X: SelectedRows, settings: TreeSettings, **options: Any) -> Any:
-        """Return rows as the engine takes them, with their values."""
+        """Return rows in the engine's format, with their values."""
         return self.module.DMatrix(_dense(X.copied()), nthread=settings.n_jobs, **options)
 
     def _dense_blocks(self, X: SelectedRows, options: dict[str, Any]) -> Any:
@@ -183,7 +183,7 @@ class XGBoost(Engine):
         return bytes((booster if is_all else booster[:n_rounds]).save_raw("ubj"))
 
     def with_neutral_sides(self, stored: bytes, medians: Floats, first_tree: int) -> bytes:
-        """Return trees that send missing values of complete features to the side of the median."""
+        """Return trees that send missing values of features without any to the median's side."""
         model = json.loads(self.from_bytes(stored, 1).save_raw("json"))
         forest = model["learner"]["gradient_booster"]["model"]
         for tree in forest["trees"][forest["iteration_indptr"][first_tree] :]:
@@ -240,10 +240,10 @@ def _categories(n_features: int, categorical: tuple[int, ...]) -> dict[str, Any]
 
 
 def _dense(rows: Any) -> Floats:
-    """Return rows with the zeros that a sparse matrix does not store."""
+    """Return rows as a dense matrix, with the zeros that a sparse one does not store."""
     return rows.toarray() if issparse(rows) else rows
 
 
 def _blocks(X: Any) -> Iterator[slice]:
-    """Return blocks of rows that are not large when they are dense."""
+    """Return blocks of rows that are small enough to be made dense."""
     return blocks(X.shape[0], max(1, _BLOCK_VALUES // X.shape[1]))

@@ -174,7 +174,7 @@ class Engine(ABC):
         """Return the first rounds of a booster, as the engine stores them."""
 
     def with_neutral_sides(self, stored: bytes, medians: Floats, first_tree: int) -> bytes:
-        """Return trees that send missing values of complete features to the side of the median.
+        """Return trees that send missing values of features without any to the median's side.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class Engine(ABC):
     def scores_of(
         self, booster: Any, X: SelectedRows, n_threads: int, first: int, last: int
     ) -> Floats:
-        """Return the same of selected rows, without a copy of all of them."""
+        """Return the scores of selected rows, without copying all of them."""
         scores = [self.scores(booster, block, n_threads, first, last) for block in X.parts()]
         return np.concatenate(scores) if scores else np.zeros(0)
 
@@ -272,7 +272,7 @@ class Engine(ABC):
             raise ValueError(f"{parameter}{owner}: {self.name} says: {text}") from error
 
     def _parameter_in(self, text: str, params: Mapping[str, Any]) -> str:
-        """Return "... of " with the parameter that an error is about, as far as it says."""
+        """Return "... of " with the parameter that an error names, or an empty string."""
         mentioned = {k: value for k, value in params.items() if k in text or repr(value) in text}
         ours = next((ours for name, ours in self.own_names.items() if ours and name in text), "")
         if mentioned or (params and not ours):
@@ -286,7 +286,7 @@ class Engine(ABC):
 
 
 def as_exact_sums(values: Floats, share: float = 1.0, dtype: Any = np.float32) -> Floats:
-    """Divide values, and round to multiples of a power of two, by default as float32.
+    """Divide and round values to multiples of a power of two, by default as float32.
 
     Their sums in float64 are exact, so that every tree is the same for any order of the rows and
     any number of threads. The power is at most twice 2**-52 of the sum of the absolute values:

@@ -39,12 +39,12 @@ Derivatives = Callable[[Floats], tuple[float, Floats, Floats]]
 
 
 def is_listwise(loss: Any) -> bool:
-    """Whether a loss is one of whole lists, rather than of pairs."""
+    """Whether a loss is defined on whole lists rather than on pairs."""
     return loss in LISTWISE_LOSSES if isinstance(loss, str) else isinstance(loss, ListwiseLoss)
 
 
 def check_loss(owner: str, loss: Any, p: float, push: str) -> None:
-    """Raise ValueError for a loss, a power and a push that are not compatible."""
+    """Raise ValueError if loss, power and push are not compatible."""
     check_parameters(owner, {"loss": loss}, {"loss": LOSS_CHOICE})
     if np.isinf(p):
         raise ValueError(
@@ -107,7 +107,7 @@ class PosedObjective:
         return cls(derivatives, order, len(weight), factor if len(factor) > 1 else factor[0])
 
     def among(self, is_used: Mask) -> PosedObjective:
-        """Return the same objective for more rows; `is_used` marks its own rows."""
+        """Extend the objective to more rows; `is_used` marks those that it has."""
         if is_used.all():
             return self
         rows = np.flatnonzero(is_used)
@@ -124,7 +124,7 @@ class PosedObjective:
         return value, self._restored(gradient), self._restored(curvature)
 
     def unit(self, rows: Rows) -> float:
-        r"""Return the mean over pairs of the larger curvature of the two rows, at equal scores.
+        r"""Return the mean over pairs of the larger of both rows' curvatures, at equal scores.
 
         .. math:: u = \frac{\sum_{i \text{ above } k} w_i w_k \max(c_i, c_k)}
             {\sum_{i \text{ above } k} w_i w_k}
@@ -151,7 +151,7 @@ class PosedObjective:
 
 
 def _mean_larger(values: Floats, preferences: Preferences) -> float:
-    """Return the mean over pairs of the larger of two values, those of levels per unit of weight.
+    """Return the mean over pairs of the larger of both levels' values per unit of weight.
 
     Both rows of a pair count as their levels, whose weights and values every process knows.
     """

@@ -9,7 +9,7 @@ from sklearn_rank.engines.registry import get_engine
 
 
 class StoredBooster:
-    """Trees as the engine stores them; its booster is loaded when it is needed.
+    """Trees in the engine's format; the booster is loaded when it is needed.
 
     Copies and pickles hold bytes only.
 
@@ -25,7 +25,7 @@ class StoredBooster:
         self.engine, self.stored = engine, stored
 
     def loaded(self, n_threads: int) -> tuple[Engine, Any]:
-        """Return the engine, and its booster that scores with some threads.
+        """Return the engine and a booster that scores with a given number of threads.
 
         There is one booster for each number of threads: to change the number while another thread
         scores would not be safe.

@@ -25,7 +25,7 @@ _BLOCK_SUMS = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class SymmetricTrees:
-    """Trees that split all leaves of a level alike.
+    """Trees that use the same split for all leaves of a level.
 
     The number of a leaf has a bit for each level, the root's first: 1 where a row goes right. Trees
     of fewer levels than the deepest one are filled up with levels that send every row left.
@@ -74,7 +74,7 @@ class SymmetricTrees:
         return cls(*(np.concatenate(arrays) for arrays in zip(*padded, strict=True)))
 
     def _padded(self, depth: int, n_categories: int) -> list[Any]:
-        """Return the arrays of trees of as many levels; added levels are the lowest."""
+        """Return the arrays of trees padded to the same depth; the added levels are the lowest."""
         n_added = depth - self.feature.shape[1]
         padding, n_copies = ((0, 0), (0, n_added)), 1 << n_added
         return [

@@ -30,7 +30,7 @@ _MOST = 1000
 
 
 def exact_shapley(model: Any, X: Any) -> Floats | None:
-    """Return the contributions of columns to the scores of a member, less a constant.
+    """Return the contributions of columns to the scores of a member, up to a constant.
 
     A ranker has contributions; those of trees are differences along their paths. None for other
     members, and where a step of a pipeline makes a feature of several columns.
@@ -54,7 +54,7 @@ def exact_shapley(model: Any, X: Any) -> Floats | None:
 
 
 def columns_of_features(steps: Sequence[tuple[str, Any]], columns: Indices) -> Indices:
-    """Return the column of X behind each feature after some steps of a pipeline.
+    """Return the column of X from which steps of a pipeline compute each feature.
 
     `columns` are those of the features before the steps. An IndexError or a ValueError says that a
     step may make a feature of several columns.
@@ -91,13 +91,13 @@ def _columns_of_parts(encoder: Any, columns: Indices) -> Indices:
 
 
 def _trees_of(model: Any) -> list[Any]:
-    """Return the trees of a forest or a tree of scikit-learn, whose mean is the score."""
+    """Return the trees of a scikit-learn forest or tree; the score is their mean."""
     has_paths = hasattr(model, "decision_path") and type(model).__module__.startswith("sklearn.")
     return getattr(model, "estimators_", [model]) if has_paths else []
 
 
 def _path_contributions(trees: list[Any], rows: Any) -> Floats:
-    """Return the mean over trees of the changes of the node's value at splits of each feature."""
+    """Return, for each feature, the mean over trees of the changes in node value at its splits."""
     rows = rows.astype(np.float32) if issparse(rows) else np.asarray(rows, dtype=np.float32)
     path_sums = np.zeros(rows.shape)
     for tree in (model.tree_ for model in trees):
@@ -115,7 +115,7 @@ def _path_contributions(trees: list[Any], rows: Any) -> Floats:
 
 
 def background_of(models: Sequence[Any], data: Rows, seed: int) -> dict[str, list[Values]]:
-    """Return columns of training rows drawn by weight, if contributions are sampled.
+    """Return training rows drawn by weight, if a member's contributions must be sampled.
 
     They do not depend on the order of the rows.
     """
@@ -156,14 +156,14 @@ def sampled_shapley(
 
 
 def _columns_of(X: Any) -> list[Values]:
-    """Return the columns of rows."""
+    """Return the columns of the rows."""
     if isinstance(X, FrameRows):
         return [X.frame[name].to_numpy() for name in X.frame.columns]
     return list((X.toarray() if issparse(X) else X).T)
 
 
 def _rows_of(columns: Sequence[Values], X: Any) -> Any:
-    """Return rows of other columns, of the kind of X but dense."""
+    """Return rows with other columns, as the same kind of object as X but dense."""
     if not isinstance(X, FrameRows):
         return np.column_stack(columns).astype(np.float64)
     frame = type(X.frame)(dict(zip(X.frame.columns, columns, strict=True)))

@@ -39,10 +39,10 @@ from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.model_selection import Fold, QueryKFold, checked_folds, split_queries
 
 _MANY_CATEGORIES = 255
-"""Categories of a feature up to which HistGradientBoosting takes it."""
+"""Maximum number of categories of a feature that HistGradientBoosting accepts."""
 
 _FEWEST_ROWS = 200
-"""Rows from which on HistGradientBoosting is a member: its leaves have 20 rows."""
+"""Minimum number of rows for HistGradientBoosting as a member: its leaves have 20 rows."""
 
 _FEWEST_VALUES = 20
 """Values that each column needs for HistGradientBoosting, which fails on an empty column."""
@@ -75,7 +75,7 @@ class FrameRows:
 
     @cached_property
     def numbers(self) -> Floats:
-        """The values; ranks among the different texts in columns without numbers."""
+        """The values as numbers; text is replaced by its rank among the distinct texts."""
         columns = [column_of(self.frame, j).ravel() for j in range(self.shape[1])]
         numbers = [
             x if x.dtype.kind in "biuf" else np.unique(x.astype(str), return_inverse=True)[1]
@@ -209,18 +209,18 @@ def make_folds(owner: str, data: Rows, cv: Any, seed: int) -> tuple[Rows, list[F
 
 
 def _masks_of(fold: Indices) -> list[tuple[Mask, Mask]]:
-    """Return the rows to fit and those held out, by the fold of each row."""
+    """Return the rows to fit and the held-out rows of each fold, given the fold of each row."""
     return [(fold != k, fold == k) for k in np.unique(fold[fold >= 0])]
 
 
 def rows_fitted_to(splits: list[Fold], fold: Indices) -> dict[int, Mask]:
-    """Return for each fold which of the rows held out its members are fitted to."""
+    """Return, for each fold, which held-out rows its members are fitted to."""
     rows = np.flatnonzero(fold >= 0)
     return {k: np.isin(rows, train) & (fold[rows] != k) for k, (train, _) in enumerate(splits)}
 
 
 def _assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> tuple[Rows, Indices]:
-    """Return the rows, heavy ones divided, and the fold of each; -1 for queries without a pair.
+    """Divide heavy rows; return the rows and their folds, -1 for queries without a pair.
 
     Queries are whole. In one list folds are stratified by class or grade, and rows with the
     same features stay together (`DistinctRows`). Folds do not depend on the order of the rows; a
@@ -245,7 +245,7 @@ def _assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> tuple[Rows
 
 
 def _limited_folds(owner: str, n_folds: int, n_units: int, unit: str) -> int:
-    """Return the number of folds, at most that of the units; warn if these are too few."""
+    """Return the number of folds, at most that of units; warn if units are too few."""
     if n_units < 2:
         raise ValueError(f"{owner} needs at least two {unit} per class or grade. Got {n_units}.")
     if n_units < n_folds:
@@ -258,7 +258,7 @@ def _limited_folds(owner: str, n_folds: int, n_units: int, unit: str) -> int:
 
 
 def fit_keywords(estimator: Any, arrays: Iterable[str]) -> dict[str, str]:
-    """Return the keywords of `fit` for the names of arrays that it takes, also in steps."""
+    """Return the keyword arguments of `fit`, or of the steps, for arrays that they take."""
     if not hasattr(estimator, "steps"):
         has_fit = hasattr(estimator, "fit")  # which "passthrough" has not
         return {name: name for name in arrays if has_fit and has_fit_parameter(estimator, name)}
@@ -288,7 +288,7 @@ def fit_member(estimator: Any, keywords: Mapping[str, str], data: Rows) -> Any:
 def cross_fit(
     parallel: Any, fits: Mapping[str, Callable[[Rows], Any]], rows: Rows, splits: list[Fold]
 ) -> dict[str, Floats]:
-    """Return the scores of held-out rows by each member; NaN for rows that no fold holds out."""
+    """Return each member's scores of held-out rows; NaN for rows that no fold holds out."""
     tasks = [(name, train, test) for name in fits for train, test in splits]
     held_out = parallel(delayed(_fit_and_score)(fits[run[0]], rows, *run) for run in tasks)
     scores = {name: np.full(len(rows.y), np.nan) for name in fits}
@@ -298,12 +298,12 @@ def cross_fit(
 
 
 def _fit_and_score(fit: Any, rows: Rows, name: str, train: Indices, test: Indices) -> Floats:
-    """Return the scores of the test rows by a member fitted to the training rows."""
+    """Fit a member to the training rows; return its scores of the test rows."""
     return member_scores(name, fit(rows.take(train)), rows.X[test])
 
 
 def member_scores(name: str, model: Any, X: Any) -> Floats:
-    """Return the scores of rows by a fitted member; ValueError if they are not finite numbers."""
+    """Return a fitted member's scores of rows; raise ValueError if they are not finite."""
     scores = np.asarray(scores_of(model, given_rows(X)), dtype=np.float64)
     if scores.shape != (X.shape[0],) or not np.isfinite(scores).all():
         raise ValueError(

@@ -65,13 +65,13 @@ def _are_members(value: Any) -> bool:
 
 
 class _NamedMembers(BaseRanker):
-    """A ranker with members of its parameter `estimators`, each a part that has a name."""
+    """A ranker whose parameter `estimators` is a list of named members."""
 
     estimators: Any
 
     @property
     def _named(self) -> list[tuple[str, Any]]:
-        """The members of the parameter; none for "auto" and for what is no list of members."""
+        """The members in the parameter; none for "auto" and for invalid values."""
         return [] if self._is_auto or not _are_members(self.estimators) else [*self.estimators]
 
     @property
@@ -134,7 +134,7 @@ class _NamedMembers(BaseRanker):
         return router.add(**self._active, method_mapping=mapping) if self._active else router
 
     def __sklearn_tags__(self) -> Tags:
-        """Return scikit-learn's description, the input tags being those that all members have."""
+        """Return scikit-learn's tags; the input tags are those that all members have."""
         tags = super().__sklearn_tags__()
         input_tags = [get_tags(member).input_tags for member in self._active.values()]
         tags.input_tags.sparse = all(member.sparse for member in input_tags)
@@ -366,7 +366,7 @@ class RankingEnsemble(_NamedMembers):
         return self._learn(X, y, qid, sample_weight, fit=fit)
 
     def _fit(self, data: Rows, scores: Any = None, cv: Any = None) -> dict[str, Any]:
-        """Learn; where scores of held-out rows exist already, without the fits of the folds."""
+        """Fit; existing scores of held-out rows replace the fits of the folds."""
         rng = check_random_state(self.random_state)
         seeds = [int(rng.randint(2**31 - 1)) for _ in range(4)]
         # 1) Score held-out rows by each member; seeds of members, folds, selection, background.
@@ -414,7 +414,7 @@ class RankingEnsemble(_NamedMembers):
         return attributes
 
     def _fits(self, members: Mapping[str, Any], data: Rows) -> dict[str, partial[Any]]:
-        """Return by name the function that fits a member to rows, with its metadata."""
+        """Return, by name, a function that fits a member to rows, with its metadata."""
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **{name: name for name in data.metadata})
             return {

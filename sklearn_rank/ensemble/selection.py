@@ -119,7 +119,7 @@ class HeldOutLabels:
 
     @property
     def lists(self) -> Indices:
-        """The list of each row: its query, or without queries its fold.
+        """The list to which each row belongs: its query or, without queries, its fold.
 
         Scores of different folds come from different models: figures are means over folds.
         """
@@ -170,7 +170,7 @@ class HeldOutLabels:
 
     @property
     def _has_ndcg(self) -> bool:
-        """Whether NDCG, which has no weights, is defined for the rows and has queries."""
+        """Whether the rows have queries and allow NDCG, which takes no weights."""
         are_equal = (self.weight == self.weight[0]).all()
         are_grades = self.y.min() >= 0 and 0 < self.y.max() <= HIGHEST_GRADE
         return bool(self.is_graded and self.qid is not None and are_equal and are_grades)
@@ -181,7 +181,7 @@ class HeldOutLabels:
         return [np.flatnonzero(self.fold == k) for k in np.unique(self.fold)]
 
     def _folds_of_both_classes(self) -> list[Indices]:
-        """Return the rows of each fold that has a pair; ValueError where none has."""
+        """Return the rows of each fold that has a pair; raise ValueError if no fold has one."""
         folds = list(with_both_classes(self.y, self.fold))
         if not folds:
             raise ValueError(NO_PAIR)
@@ -196,7 +196,7 @@ class HeldOutLabels:
         return lambda scores: scorer.measure(self.y, scores, qid=self.qid, sample_weight=weight)
 
     def estimates(self, scores: Floats, scoring: Any = None) -> dict[str, Estimate]:
-        """Return figures of scores with standard errors, by their names.
+        """Return the metrics of scores, with standard errors, by name.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ def _variance_of_mean(values: Floats, weight: Floats) -> float:
 
 
 def _mean_of(values: Any) -> Estimate:
-    """Return the mean of independent values, without those that are NaN."""
+    """Return the mean of independent values, ignoring NaN."""
     values = np.asarray(values)[~np.isnan(values)]
     error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     return Estimate(float(values.mean()), float(error), len(values) - 1)
@@ -490,7 +490,7 @@ def select_members(
 
 
 def _rows_with_pairs(rows: HeldOutLabels, mask: Mask) -> Indices:
-    """Return the rows of a mask in the folds of which it has a comparable pair.
+    """Restrict a mask to the folds in which it selects a comparable pair.
 
     It may reduce a fold to rows of one class, for which metrics are not defined.
     """

@@ -117,7 +117,7 @@ class KernelParameters(StreamRanker):
 
     @property
     def _descent_settings(self) -> dict[str, bool]:
-        """Parameters of gradient descent as messages show them, and whether each is set."""
+        """The parameters of gradient descent as shown in messages, and whether each is set."""
         return {
             f"batch_size={self.batch_size}": self.batch_size is not None,
             f"average={self.average}": bool(self.average),
@@ -183,7 +183,7 @@ class KernelParameters(StreamRanker):
     # The kernel ----------------------------------------------------------------------
 
     def _kernel(self, gamma: float | None, n_jobs: int | None = None) -> Any:
-        """Return the kernel as a function of two sets of rows."""
+        """Return the kernel as a function of two arrays of rows."""
         options: dict[str, Any] = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
         options["filter_params"] = True  # those that the kernel has
         if callable(self.kernel):
@@ -204,7 +204,7 @@ class KernelParameters(StreamRanker):
         return np.asarray(matrix)
 
     def _find_gamma(self, data: Rows) -> float | None:
-        """Return gamma as a number, None for kernels without."""
+        """Return gamma as a number, or None for kernels without gamma."""
         if self.kernel not in _WITH_GAMMA:
             return None
         if not isinstance(self.gamma, str):
@@ -216,7 +216,7 @@ class KernelParameters(StreamRanker):
         return 1.0 / (n_features * variance) if variance > 0 else 1.0
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags; the kernel decides about the input."""
+        """Return the tags; the kernel determines the input tags."""
         tags = super().__sklearn_tags__()
         kernel = self.kernel if isinstance(self.kernel, str) else "callable"
         tags.input_tags.sparse = kernel in _SPARSE_KERNELS
@@ -226,7 +226,7 @@ class KernelParameters(StreamRanker):
 
 
 def _variance(X: Any, weight: Floats) -> float:
-    """Return the variance of all entries of X, whose rows have weights."""
+    """Return the variance of all entries of X, with weighted rows."""
     mass, entries = weight, X
     if issparse(X):
         n_stored = np.diff(X.indptr)

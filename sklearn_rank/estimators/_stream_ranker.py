@@ -49,11 +49,11 @@ class StreamRanker(BaseRanker):
 
     @abstractmethod
     def _fit_part(self, data: Rows) -> dict[str, Any]:
-        """Learn from the rows of a call and return the fitted attributes; set none."""
+        """Learn from the rows of a call and return the fitted attributes without setting them."""
 
     @abstractmethod
     def _not_online(self) -> str:
-        """Return the parameter and the value that `partial_fit` needs; empty when it is set."""
+        """Return the parameter and the value that `partial_fit` requires; empty if it is set."""
 
     def _check_part(self, data: Rows) -> None:
         """Raise ValueError for rows of a call that don't fit the ranker."""
@@ -132,7 +132,7 @@ class StreamRanker(BaseRanker):
     def _validate_part(
         self, X: Any, y: Any, classes: Any, qid: Any, sample_weight: Any
     ) -> tuple[Rows, dict[str, Any]]:
-        """Return the rows of a call of `partial_fit`, and the classes when they are new."""
+        """Return the rows of a `partial_fit` call, and the classes if they are new."""
         name, is_first = type(self).__name__, not self.__sklearn_is_fitted__()
         is_graded = self.relevance == "graded"
         first_classes = None if is_graded else getattr(self, "classes_", None)
@@ -149,7 +149,7 @@ class StreamRanker(BaseRanker):
         return data, {} if is_graded else {"classes_": data.classes}
 
     def _moments_so_far(self, data: Rows) -> Moments:
-        """Return the mean and the weight of the rows of all calls."""
+        """Return the mean and the total weight of the rows of all calls."""
         means, weight = moments_of(data)
         if not hasattr(self, "coef_"):
             return means, weight
@@ -158,11 +158,11 @@ class StreamRanker(BaseRanker):
         return share * means + (1 - share) * earlier_means, weight + earlier_weight
 
     def _extended_curve(self, value: float) -> dict[str, Any]:
-        """Return the curve with one more value, as an attribute."""
+        """Return the curve, a fitted attribute, with one more value."""
         return {"objective_curve_": np.append(getattr(self, "objective_curve_", []), value)}
 
     def _offset_of_part(self, data: Rows, offset: Callable[[], float]) -> dict[str, float]:
-        """Return the offset between the two classes; the last one where a call has one class."""
+        """Return the offset between the two classes; the last one if a call has only one class."""
         if self.relevance != "binary":
             return {}
         has_both_classes = data.y.any() and not data.y.all()

@@ -22,7 +22,7 @@ _MOST_ROWS = 1 << 12
 
 
 def n_rows_by_weight(data: Rows) -> float:
-    """Return the sum of the weights, or their effective number where they are shares of one row."""
+    """Return the sum of the weights or, if they are shares of a row, their effective number."""
     total = data.total(float(data.weight.sum()))
     return max(total, number_of_rows(data.weight, data))
 
@@ -66,7 +66,7 @@ class TreeProblem:
 
     @classmethod
     def of_objective(cls, data: Rows, loss: Any, p: float, push: str) -> TreeProblem:
-        """Make equal rows one, sort the rows, and pose the objective."""
+        """Merge equal rows, sort the rows, and set up the objective."""
         # A copy, so that its cached arrays are not kept beside the caller's rows.
         data = replace(data).distinct()
         return cls(data, PosedObjective.pose(loss, p, push, data), None)
@@ -85,12 +85,12 @@ class TreeProblem:
 
     @shared_property
     def medians(self) -> Floats:
-        """The weighted median of each feature, NaN of those that are missing in some row."""
+        """The weighted median of each feature; NaN if it is missing in some row."""
         return complete_medians(self.data)
 
     @shared_property
     def share(self) -> float:
-        """The mean weight of a row where weights are shares of one, otherwise 1.
+        """The mean weight of a row if weights are shares of one, otherwise 1.
 
         The engines have constants, such as a least gain, for rows of weight 1.
         """
@@ -109,7 +109,7 @@ class TreeProblem:
         return TreeData(data.X, None, relevance, *queries, held_out, booster)
 
     def sample(self) -> Indices:
-        """Return rows at even distances by relevance, from which the offset is estimated.
+        """Return rows, evenly spaced by relevance, from which the offset is estimated.
 
         In the order of the rows, queries as long as the distance would give them one relevance.
         """
@@ -183,7 +183,7 @@ class TreeDescent:
         return self.was_ended or (self.stopping is not None and self.stopping.is_over)
 
     def end(self) -> None:
-        """Delete the observer, which refers to this: the rows are freed before the next fit."""
+        """Delete the observer, which refers to this object, so that the rows are freed."""
         del self._observer
 
     @property
@@ -224,7 +224,7 @@ def is_auto(value: Any) -> bool:
 
 
 def loss_of(loss: Any, push: str, engine: Engine) -> Any:
-    """Return the loss to minimise; "auto" is the engine's default wherever the push takes it."""
+    """Return the loss to minimise; "auto" is the engine's default if the push supports it."""
     if not is_auto(loss):
         return loss
     return "exponential" if push == "ir" else engine.loss
@@ -241,7 +241,7 @@ def units_of(loss: Any, has_category_sets: bool = False) -> dict[str, float]:
 
 
 def smoothing_of(ranker: Any, problem: TreeProblem) -> float:
-    """Return the curvature that LightGBM adds to that of each category when it sorts them.
+    """Return the curvature that LightGBM adds to each category when it sorts categories.
 
     LightGBM also leaves out categories with fewer rows than this number. Equal rows are merged
     before, so that the number is divided by how many are merged on average.
@@ -287,7 +287,7 @@ def is_on(engine_params: Mapping[str, Any], name: str, default: bool = False) ->
 
 
 def refuse_drawn_queries(owner: str, loss: object, engine_params: Mapping[str, Any]) -> None:
-    """Raise ValueError where LightGBM would have to draw queries for gradients of this package.
+    """Raise ValueError if LightGBM would draw queries with this package's gradients.
 
     It then draws no rows at all, whether it knows the queries or not.
     """
@@ -300,7 +300,7 @@ def refuse_drawn_queries(owner: str, loss: object, engine_params: Mapping[str, A
 
 
 def check_own_objective(owner: str, engine_params: Mapping[str, Any], data: Rows) -> None:
-    """Raise ValueError for relevance or weights that the engine's own objective can't take.
+    """Raise ValueError for relevance or weights that the engine's own objective rejects.
 
     Parameters
     ----------

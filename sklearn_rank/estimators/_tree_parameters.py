@@ -132,7 +132,7 @@ class TreeParameters(RoundsRanker):
 
     @property
     def engine_in_use(self) -> Engine:
-        """The engine; "auto" is a library for settings that only libraries have."""
+        """The engine; "auto" is a library if a setting requires one."""
         needs_library = self._has_own_objective or bool(self.engine_params)
         return get_engine(self.engine, type(self).__name__, needs_library=needs_library)
 
@@ -206,7 +206,7 @@ class TreeParameters(RoundsRanker):
         }
 
     def _check_same_model(self, data: Rows) -> None:
-        """Raise ValueError where the trees of the last fit can't be kept."""
+        """Raise ValueError if the trees of the last fit cannot be kept."""
         name = f"{type(self).__name__} with warm_start=True"
         engine = self.engine_in_use
         check_same(name, self._fixed_, self._fixed_settings(engine, data))

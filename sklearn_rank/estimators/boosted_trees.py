@@ -325,7 +325,7 @@ class BoostedTreesRanker(TreeParameters):
         return TreeSettings(**settings)
 
     def _offset_of(self, problem: TreeProblem) -> Callable[[Floats, Indices], float] | None:
-        """Return the offset as a function of the scores of some rows, and of these rows."""
+        """Return the offset as a function of some rows and their scores."""
         if self.relevance == "graded":
             return None
         y, weight, data = problem.data.y, problem.data.weight, problem.data
@@ -347,7 +347,7 @@ class BoostedTreesRanker(TreeParameters):
     def _collect(
         self, engine: Engine, descent: TreeDescent, n_rounds: int, settings: TreeSettings
     ) -> dict[str, Any]:
-        """Return the fitted attributes of the first rounds, added to those of earlier fits."""
+        """Return the fitted attributes of the first rounds, appended to those of earlier fits."""
         assert descent.last_round is not None
         n_kept = descent.n_kept
         medians, stored = descent.problem.medians, descent.last_round.stored(n_kept + n_rounds)
@@ -382,7 +382,7 @@ class BoostedTreesRanker(TreeParameters):
         return fitted
 
     def _extended(self, name: str, n_kept: int, values: Floats) -> Floats:
-        """Return the curve of earlier fits, NaN where they have none, with those of this one."""
+        """Return the curve of earlier fits (NaN if they have none), extended by this one."""
         return np.concatenate([getattr(self, name, np.full(n_kept, np.nan))[:n_kept], values])
 
     # The fitted trees --------------------------------------------------------------------
@@ -413,7 +413,7 @@ class BoostedTreesRanker(TreeParameters):
             yield scores.astype(np.float64)
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags: missing values and sparse features are taken."""
+        """Return the tags: missing values and sparse features are allowed."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True

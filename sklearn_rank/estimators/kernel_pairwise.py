@@ -164,7 +164,7 @@ class KernelPairwiseSGDRanker(KernelParameters):
             return self._minimise(data, loss, threads)
 
     def _minimise(self, data: Rows, loss: MarginLoss, threads: ThreadPool) -> dict[str, Any]:
-        """Return the fitted attributes at the minimum of mean loss and ridge."""
+        """Return the fitted attributes at the minimum of the mean loss plus the ridge."""
         # 1. The functions f = sum_n c_n K(x_n, .), and the f to start from: 0 or the last fit's.
         progress = Progress(self._fixed_settings(data))
         if self.warm_start and hasattr(self, "_progress_"):
@@ -249,7 +249,7 @@ class KernelPairwiseSGDRanker(KernelParameters):
     def _collect(
         self, data: Rows, model: LinearModel | KernelModel, order: Indices, f: Floats
     ) -> dict[str, Any]:
-        """Return the fitted attributes that scoring needs, for an element f."""
+        """Return the fitted attributes that scoring needs, given an element f."""
         coefficients = _unsorted(f[0], order)
         fitted: dict[str, Any] = {}
         if self.relevance == "binary":
@@ -293,7 +293,7 @@ class KernelPairwiseSGDRanker(KernelParameters):
         return float(self.eta0)
 
     def _warn(self, reason: str) -> None:
-        """Warn of the reason why `tol` was not reached, if there is one."""
+        """Warn if `tol` was not reached, and say why."""
         other_solver = ", or use solver='lbfgs'" if self.solver_in_use.traits.has_steps else ""
         advice = {
             OUT_OF_ITERATIONS: f"raise max_iter{other_solver}",
@@ -340,7 +340,7 @@ def _offset(data: Rows, scores: Floats) -> float:
 
 
 def _unsorted(values: Floats, order: Any) -> Floats:
-    """Return values in the order of the training data."""
+    """Return values in the order of the training rows."""
     unsorted = np.empty_like(values)
     unsorted[order] = values
     return unsorted

@@ -42,7 +42,7 @@ _THETA = 0.5
 
 
 class BlockwiseObjective:
-    """A listwise objective of linear scores, block by block: X is read once a gradient.
+    """A listwise objective of linear scores, by blocks: each gradient reads X only once.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class BlockwiseObjective:
         return float(value), np.asarray(gradient)
 
     def _sum_of_blocks(self, term: Callable[[Block, LinearModel], Floats], start: Floats) -> Floats:
-        """Return the sum, over blocks and processes, of a function of a block and its model."""
+        """Sum a function of a block and its model over blocks and processes."""
 
         def evaluate_block(index: int) -> Floats:
             block = self._blocks[index]
@@ -99,7 +99,7 @@ class BlockwiseObjective:
         return hasattr(self._objective, "second_derivatives")
 
     def hessian(self, w: Floats, columns: Indices) -> Floats:
-        """Return the second derivatives by the coefficients `columns`."""
+        """Return the second derivatives with respect to the coefficients `columns`."""
 
         def block_hessian(block: Block, model: LinearModel) -> Floats:
             c, b, p = self._objective.second_derivatives(block, model.scores(w))
@@ -433,7 +433,7 @@ class ListNetLinear(StreamRanker):
     def _make_problem(
         self, data: Rows, X: Any, objective: BlockwiseObjective, hook: IterateHook, continued: bool
     ) -> ListProblem:
-        """Return the problem, which `continued` from the coefficients of the last fit, if any."""
+        """Return the problem, which starts at the coefficients of the last fit if `continued`."""
         continued = continued and hasattr(self, "coef_")
         start = np.array(self.coef_) if continued else np.zeros(X.shape[1])
         radius = np.inf if self.max_norm is None else float(self.max_norm)
@@ -466,7 +466,7 @@ class ListNetLinear(StreamRanker):
         return fitted | self._offset_of_part(data, lambda: _offset(data, coefficients))
 
     def _open_descent(self, start: Floats, continued: bool) -> OnlineDescent:
-        """Return the descent of the last fit, if it `continued`, or one of no steps, at `start`."""
+        """Return the descent of the last fit if `continued`, else a new one at `start`."""
         if continued and hasattr(self, "_descent_"):
             coefficients, total = self._descent_
             return OnlineDescent(coefficients, total, self.t_)
@@ -490,7 +490,7 @@ class ListNetLinear(StreamRanker):
         return np.asarray(X @ self.coef_)
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags: sparse features are taken, missing values are not."""
+        """Return the tags: sparse features are allowed, missing values are not."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

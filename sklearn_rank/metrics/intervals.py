@@ -1,8 +1,9 @@
 """Intervals of all metrics, from the influence values of independent draws.
 
-The influence value of a draw (a row, a query, a fold) is the derivative of an estimate by the
-weight of the draw. The sum of their squares is the variance (`Influence`, the jackknife); their
-sums over the rows of a bootstrap sample are the change of the estimate (`changes_in_samples`).
+The influence value of a draw (a row, a query, a fold) is the derivative of an estimate with respect
+to the weight of the draw. The sum of their squares is the variance (`Influence`, the jackknife);
+their sums over the rows of a bootstrap sample are the change of the estimate
+(`changes_in_samples`).
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ class Influence:
     value : float
         The estimate.
     of_draws : ndarray of shape (n_draws,)
-        Influence value of each row or query: the derivative of the estimate by its weight.
+        Influence value of each row or query: the derivative of the estimate with
+        respect to its weight.
     stratum : ndarray of int of shape (n_draws,)
         Number of the stratum in which a row or query is drawn; -1 without influence.
     freedom : float or None, default=None
@@ -339,7 +341,7 @@ class RocSteps:
 def curve_influence(
     kind: str, rate: float, is_relevant: Mask, score: Floats, folds: Indices
 ) -> Floats:
-    """Return the derivatives of the mean "pauc" or "tpr" over folds by the weights of rows."""
+    """Return the derivatives of the mean "pauc" or "tpr" over folds in the row weights."""
     of_rows, lists = np.zeros(len(score)), list(with_both_classes(is_relevant, folds))
     for rows in lists:
         of_rows[rows] = _curve_derivatives(kind, rate, is_relevant[rows], score[rows]) / len(lists)

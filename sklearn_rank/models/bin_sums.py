@@ -14,7 +14,7 @@ _MOST_ENTRIES = 4356
 
 
 def first_positive(gains: Floats) -> int | None:
-    """Return the first index whose gain is the largest, up to rounding; None if not positive."""
+    """Return the first index of the largest gain, up to rounding; None if no gain is positive."""
     max_gain = float(gains.max(initial=0.0))
     return int((gains >= max_gain - GAIN_TIE * max_gain).argmax()) if max_gain > 0 else None
 
@@ -81,7 +81,7 @@ class BinSums:
         return self._sum_out(n_groups)
 
     def _prepare(self, n_groups: int) -> None:
-        """Make the matrices and their tables, once a fit."""
+        """Build the matrices and their tables, once per fit."""
         n_entries = self.n_bins**self._n_joined
         self._tables = np.zeros((len(self._joint), n_groups, n_entries))
         self._matrices = [csr_matrix((n_groups, n_entries)) for _ in self._joint]

@@ -15,7 +15,7 @@ from sklearn_rank._core.validation import is_missing
 def category_bins(
     owner: str, parameter: str, feature: str, entries: Any, categories: Values
 ) -> FeatureBins:
-    """Return the first bins of a categorical feature: one for each entry of a list.
+    """Return the initial bins of a categorical feature: one for each entry of a list.
 
     An order must name all categories; those in no group are bins of their own.
 

@@ -32,7 +32,7 @@ class EstimatorModel:
 
     @property
     def refusal(self) -> str:
-        """Why the estimator can't be a weak ranker; empty if it can."""
+        """Why the estimator cannot be a weak ranker; an empty string if it can."""
         takes_weight = has_fit_parameter(self.estimator, "sample_weight")
         return "" if takes_weight else "its fit takes no sample_weight"
 

@@ -25,7 +25,7 @@ _BLOCKS_IN_MEMORY = 16
 
 
 def working_rows(n_columns: int, divisor: int = _BLOCKS_IN_MEMORY) -> int:
-    """Return how many rows of `n_columns` floats fit into the working memory / `divisor`."""
+    """Return how many rows of `n_columns` floats fit into a part of the working memory."""
     n_bytes = sklearn.get_config()["working_memory"] * _MEBIBYTE
     return max(1, int(n_bytes / divisor / (8 * max(n_columns, 1))))
 
@@ -94,7 +94,7 @@ class KernelModel:
         return block
 
     def _keep_blocks(self) -> Floats:
-        """Compute every block once, keep the largest that fit, and return the diagonal."""
+        """Compute each block once, keep the largest blocks that fit, and return the diagonal."""
         diagonal = np.empty(self.n_coordinates)
         # Beside the kept blocks there is one more, whose kernel may need twice its size.
         free_values = working_rows(1, 1) - 3 * working_rows(1)
@@ -122,7 +122,7 @@ class KernelModel:
         return element[1]
 
     def representer(self, gradient: Floats) -> Floats:
-        """Return the gradient in the space: its coefficients are the gradient by the scores."""
+        """Return the gradient in the space: its coefficients are the gradient of the scores."""
         return self.element(gradient)
 
     def at_rows(self, rows: Indices) -> RowView:

@@ -81,18 +81,18 @@ class LinearModel:
         return scores if self._order is None else scores[self._order]
 
     def pull_back(self, gradient: Floats) -> Floats:
-        """Return the gradient by the coefficients, given that by the scores."""
+        """Return the gradient with respect to the coefficients, given that of the scores."""
         values = self._by_row(gradient)
         slopes = sum(self._each_stripe(lambda rows, X: values[rows] @ X))  # in the order of stripes
         return np.asarray(self._rows.total(slopes))
 
     def _each_stripe(self, product: Callable[[slice, Any], Floats]) -> list[Floats]:
-        """Return a product for each stripe of X."""
+        """Return the product with each stripe of X."""
         return self._threads.map(lambda index: product(*self._stripes[index]), len(self._stripes))
 
     @cached_property
     def _stripes(self) -> list[tuple[slice, Any]]:
-        """Rows, and X of these rows: views of a large CSR matrix, and any other X as it is."""
+        """Yield slices of rows with X of these rows: a view of a large CSR matrix, or all of X."""
         n_rows = self.X.shape[0]
         if not sparse.issparse(self.X) or self.X.format != "csr" or self.X.nnz < 2 * _STRIPE:
             return [(slice(0, n_rows), self.X)]
@@ -108,7 +108,7 @@ class LinearModel:
         return stripes
 
     def _by_row(self, values: Floats) -> Floats:
-        """Return values of the rows in fit order in the order of X."""
+        """Reorder values of the rows from fit order to the order of X."""
         if self._order is None:
             return values
         row_values = np.zeros(self.X.shape[0])
@@ -145,7 +145,7 @@ class LinearModel:
         return None if index is None else Candidate(index, float(edges[index]))
 
     def _curvature_sums(self, curvature: Floats) -> Floats:
-        """Return the sums of c, c x and c x^2 of each feature x, measured from its middle.
+        """Return the sums of c, c x and c x^2 for each feature x, measured from its middle.
 
         Shape (3, n_features). A sparse feature is measured from zero.
         """
@@ -169,7 +169,7 @@ class LinearModel:
         return h == 1 if self._rows.smallest(is_mask) else h
 
     def rules(self, indices: Indices) -> FeatureRules:
-        """Return the weak rankers of some coordinates, ready for new rows."""
+        """Return the weak rankers of given coordinates, ready to be applied to new rows."""
         return FeatureRules(np.asarray(indices, dtype=np.intp))
 
     @shared_property
@@ -190,12 +190,12 @@ class LinearModel:
 
     @property
     def _centre(self) -> Floats:
-        """The origin of the features in sums of their squares: small numbers lose no digits."""
+        """The origin of the features in sums of squares, chosen so that no digits are lost."""
         low, high = self._ranges
         return np.zeros_like(low) if sparse.issparse(self.X) else low / 2 + high / 2
 
     def _bounds(self, sums: Floats) -> Floats:
-        """Return a bound of the second derivative along each feature, from the sums of c.
+        """Return a bound on the second derivative along each feature, from the sums of c.
 
         The smaller of ``2 sum c (x - mean)^2`` and, x mapped to t in [0, 1] by its range r,
         ``r^2 min(c @ t, c @ (1 - t))``.
@@ -211,7 +211,7 @@ class LinearModel:
     # Function space -------------------------------------------------------------------
 
     def element(self, coefficients: Floats) -> Floats:
-        """Return the coefficients twice: they are their own dual."""
+        """Return the coefficients twice, since they are their own dual."""
         return np.stack([coefficients, coefficients])
 
     def element_scores(self, element: Floats) -> Floats:
@@ -219,7 +219,7 @@ class LinearModel:
         return self.scores(element[0])
 
     def representer(self, gradient: Floats) -> Floats:
-        """Return, as an element, the gradient by the coefficients."""
+        """Return, as an element, the gradient with respect to the coefficients."""
         return self.element(self.pull_back(gradient))
 
     def differences(self, upper: Indices, lower: Indices) -> Values:
@@ -244,11 +244,11 @@ class LinearModel:
         return square
 
     def add_representer(self, coefficients: Floats, gradient: Floats) -> None:
-        """Add the gradient by the coefficients to `coefficients`, in place."""
+        """Add the gradient with respect to the coefficients to `coefficients`, in place."""
         coefficients += self.pull_back(gradient)
 
     def square(self, gradient: Floats) -> float:
-        """Return the squared norm of the gradient by the coefficients."""
+        """Return the squared norm of the gradient with respect to the coefficients."""
         slopes = self.pull_back(gradient)
         return float(slopes @ slopes)
 

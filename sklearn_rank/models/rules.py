@@ -22,7 +22,7 @@ __all__ = ["EstimatorRules", "FeatureRules"]
 
 @dataclass(frozen=True, eq=False)
 class FeatureRules:
-    """Features used as weak rankers, h(x) = x_j: together a linear model.
+    """Features used as weak rankers, h(x) = x_j; together, they form a linear model.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class FeatureRules:
 
 @dataclass(frozen=True, eq=False)
 class EstimatorRules:
-    """Fitted estimators and the affine maps that bring their predictions to [0, 1].
+    """Fitted estimators, and the affine maps of their predictions to [0, 1].
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ it is 1 from there on."""
 
 
 class Subsets:
-    r"""The subsets of categories that all bags of a model have chosen so far.
+    r"""The subsets of categories chosen so far by any bag of a model.
 
     Few subsets can be the best. The gain of h is a convex function of two sums over the rows with
     h = 1: of the shares of both sides (two groups), or of gradient and curvature (one group). For
@@ -57,14 +57,14 @@ class Subsets:
         return cls([(j, members[: bins[j].n_values]) for j, members in subsets])
 
     def index_of(self, feature: int, members: Mask) -> int:
-        """Return the index of a subset, which is added if it is new."""
+        """Return the index of a subset; add the subset if it is new."""
         index = self._index.setdefault((feature, members.tobytes()), len(self.members))
         if index == len(self.members):
             self.members.append((feature, members))
         return index
 
     def agree(self, rows: Sums) -> None:
-        """Take the subsets of the first process: rounding may choose others elsewhere."""
+        """Use the subsets of the first process; rounding may lead others to different ones."""
         agreed = rows.agree(self.members)
         if agreed is not self.members:
             self.members, self._index = [], {}
@@ -168,7 +168,7 @@ class StumpColumns:
     def search(
         self, gradient: RowGradient, gain: Gain, excluded: Sequence[int] = ()
     ) -> Candidate | None:
-        """Return the stump with the largest gain, without those excluded; ties go to the first."""
+        """Return the stump with the largest gain that is not excluded; ties go to the first."""
         bin_sums, curvature = self._sums.sum_by_bin(gradient), None
         has_shares = len(bin_sums) == 2  # edges are differences of shares, or sums
         size = 1.0 if has_shares else float(np.abs(gradient.data).sum())
@@ -214,7 +214,7 @@ class StumpColumns:
         return None
 
     def _allowed(self) -> tuple[Mask, tuple[Floats, Floats] | None]:
-        """Return the stumps that may be chosen, and the smallest and the largest step of each.
+        """Return a mask of the allowed stumps, and the smallest and the largest step of each.
 
         Masks of shape (n_features, n_bins, n_sides); None where all steps are allowed.
         """
@@ -241,7 +241,7 @@ class StumpColumns:
         return np.concatenate(sides, axis=-1)
 
     def _sums_above(self, bin_sums: Floats) -> Floats:
-        """Return the sums where h = 1: of values, from each bin on; of other bins, in it."""
+        """Return the sums where h = 1: of value bins from each one up, of other bins in each."""
         values = bin_sums * self._is_value
         above = values[..., ::-1].cumsum(axis=-1)[..., ::-1]
         above += bin_sums - values  # other bins come after the values: nothing is above them
@@ -287,7 +287,7 @@ class StumpColumns:
         return feature, h
 
     def _range(self, index: int) -> tuple[int, int, int]:
-        """Return the feature of a stump that is no subset, and the range of bins with h = 1."""
+        """Return the feature of a stump other than a subset, and the range of bins with h = 1."""
         position, side = divmod(index, self._shape[2])
         feature, first_bin = divmod(position, self._shape[1])
         n_values = self._n_values[feature]
@@ -311,7 +311,7 @@ class StumpColumns:
         return self._sums.look_up(self._values_by_bin(coefficients))
 
     def pull_back(self, gradient: Floats) -> Floats:
-        """Return the gradient by the coefficients."""
+        """Return the gradient with respect to the coefficients."""
         bin_sums = self._rows.total(self._sums.sum_by_bin(RowGradient.signed(gradient)))
         above = np.where(self._is_valid, self._sums_above(bin_sums)[0], 0.0)
         if self._categorical:
@@ -379,7 +379,7 @@ def smaller_side(ones: Floats, total: Any) -> Floats:
 
 
 def _ratios(sums: Floats, totals: Floats, curvature: Floats | None) -> Floats:
-    """Return the ratio of the two sums of each category, by which they are sorted.
+    """Return the ratio of the two sums of each category, the sort key of categories.
 
     `sums` have shape (n_groups, n_features, n_bins), `totals` are those of the groups.
     """
@@ -393,7 +393,7 @@ def _ratios(sums: Floats, totals: Floats, curvature: Floats | None) -> Floats:
 
 
 class BoundedStumps(StumpColumns):
-    """Stumps for models of limited size, or with coefficients of constrained signs.
+    """Stumps for models with a limited size or with constraints on the signs of coefficients.
 
     They keep the net coefficients so far: `take` adds each step.
 
@@ -463,7 +463,7 @@ class BoundedStumps(StumpColumns):
 
     @property
     def _in_model(self) -> list[int]:
-        """The stumps with a net coefficient other than zero."""
+        """The stumps with a nonzero net coefficient."""
         return sorted(index for index, value in self._coefficients.items() if value)
 
     # The choice ---------------------------------------------------------------------------

@@ -127,7 +127,7 @@ class StumpRules:
         )
 
     def net_coefficients(self, weights: Floats) -> tuple[Indices, Floats]:
-        """Return the first rule of each different stump, and the stump's net coefficient.
+        """Return the first rule of each distinct stump, and the net coefficient of the stump.
 
         Steps are added in the order in which they were taken: a step taken back leaves exactly
         zero, and a coefficient of a constrained sign never changes its sign.
@@ -139,7 +139,7 @@ class StumpRules:
         return first_index, np.bincount(stump, weights, len(first_index)).astype(np.float64)
 
     def step_functions(self, weights: Floats) -> list[StepFunction]:
-        """Return the sum of the rules of each feature with rules, in the order of the features.
+        """Return, for each feature that has rules, their sum, in the order of the features.
 
         Bins between which every coefficient is zero are merged. Values are running sums: they rise
         (fall) exactly where no coefficient is negative (positive).
@@ -159,7 +159,7 @@ class StumpRules:
     def _subset_values(
         self, n_values: int, rules: Indices, coefficients: Floats
     ) -> tuple[Floats, Indices]:
-        """Return the sum of some rules of subsets by group of bins, and the group of each bin.
+        """Return the sum of some subset rules for each group of bins, and the group of each bin.
 
         One more bin is in group -1, for categories that count as missing.
         """
@@ -216,7 +216,7 @@ class StumpRules:
         return scores
 
     def _table(self, weights: Floats) -> StepTable:
-        """Return the table of the step functions, kept until the weights are others.
+        """Return the table of the step functions, cached until the weights change.
 
         It takes longer than the score of a single row.
         """
@@ -253,7 +253,7 @@ class StumpRules:
 
 
 def _with_steps(bins: FeatureBins, first_bins: Indices) -> FeatureBins:
-    """Return ordered bins merged into ranges that begin at the first bins."""
+    """Merge ordered bins into ranges that begin at given bins."""
     if bins.categories is None:
         return FeatureBins(bins.thresholds[first_bins - 1], bins.special)
     group = np.searchsorted(first_bins, np.arange(bins.n_values), side="right")
@@ -263,7 +263,7 @@ def _with_steps(bins: FeatureBins, first_bins: Indices) -> FeatureBins:
 
 @dataclass(frozen=True, eq=False)
 class StepFunction:
-    """What each bin of a feature adds to the score.
+    """The amount that each bin of a feature adds to the score.
 
     Attributes
     ----------
@@ -292,7 +292,7 @@ class StepFunction:
     is_neutral: bool = False
 
     def __call__(self, x: Floats) -> Floats:
-        """Return the addition to the score of each value."""
+        """Return the amount that each value adds to the score."""
         return self.values.take(self.bins.encode(x))
 
     def bins_of_rows(self, X: Floats) -> Indices:
@@ -301,7 +301,7 @@ class StepFunction:
 
 
 class StepTable:
-    """Step functions, and those of numbers without special codes also as one table.
+    """Step functions; those of numbers without special codes are also stored as one table.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ class StepTable:
         self._start = np.cumsum(self._n_thresholds) - self._n_thresholds
 
     def score_few(self, X: Floats) -> Floats:
-        """Return the scores of few rows, from all comparisons at once."""
+        """Return the scores of a few rows, with all comparisons at once."""
         values = np.zeros((X.shape[0], len(self.steps) + 1))
         values[:, self._numeric] = self._look_up(X)
         for index in self._not_numeric:

@@ -61,7 +61,7 @@ _DICT = "None or a dict from names or indices of features to "
 def by_position(
     owner: str, parameter: str, by_feature: Mapping[Any, Any], names: Values | None, n_features: int
 ) -> dict[int, Any]:
-    """Return a dict by feature, name or index, with positions as keys."""
+    """Convert the keys of a dict from feature names or indices to positions."""
     positions: dict[Any, int] = {} if names is None else {name: j for j, name in enumerate(names)}
     positions.update({j: j for j in range(n_features)})
     # True and False are equal to 1 and 0, but name no features.
@@ -80,7 +80,7 @@ def by_position(
 def check_monotonic(
     owner: str, monotonic_cst: Any, names: Values | None, n_features: int, categorical: Positions
 ) -> Positions | None:
-    """Return the monotonic constraint of each feature, -1, 0 or 1; None for None."""
+    """Return the monotonic constraint of each feature (-1, 0 or 1), or None without constraints."""
     if monotonic_cst is None:
         return None
     signs = monotonic_cst
@@ -103,7 +103,7 @@ def check_monotonic(
 
 @dataclass(frozen=True, eq=False)
 class StumpConstraints:
-    """Constraints on stumps; features are columns.
+    """Constraints on stumps, with features given by column.
 
     Attributes
     ----------
@@ -162,13 +162,13 @@ class StumpConstraints:
         }
 
     def binning(self, max_bins: int) -> Binning:
-        """Return how values become bins, before small ones are merged."""
+        """Return how values become bins, before small bins are merged."""
         return Binning(
             max_bins, self.thresholds, self.special, self.n_categories, self.category_bins
         )
 
     def bin_sizes(self, rows: FitRows) -> BinSizes:
-        """Return the least weight of a bin of these training rows."""
+        """Return the minimum weight of a bin for these training rows."""
         weight = rows.weight
         events = weight * rows.rows.y[rows.order]
         total_weight = float(rows.total(float(weight.sum()))) * (1 - SIZE_ROUNDING)
@@ -303,7 +303,7 @@ class Stumps(BaseEstimator):
         monotonic_cst: Any = None,
         booster: str = "",
     ) -> StumpConstraints:
-        """Return the parameters as constraints on columns.
+        """Convert the parameters to constraints on columns.
 
         Parameters
         ----------
@@ -353,7 +353,7 @@ class Stumps(BaseEstimator):
         categories: Mapping[int, Values],
         orders: Mapping[int, Any],
     ) -> dict[int, FeatureBins]:
-        """Return the first bins of categorical features in an order or in groups."""
+        """Return the initial bins of categorical features that are ordered or grouped."""
         owner, bins = type(self).__name__, {}
         for parameter in ("category_order", "category_groups"):
             by_feature = getattr(self, parameter) or {}

@@ -53,7 +53,7 @@ class InformationRetrievalPush(Push):
         self._threads = ThreadPool(1)
 
     def in_threads(self, threads: ThreadPool) -> InformationRetrievalPush:
-        """Return the push with sums over one list that threads share."""
+        """Return the push with sums over one list, shared among threads."""
         push = copy(self)
         push._threads = threads
         return push
@@ -63,7 +63,7 @@ class InformationRetrievalPush(Push):
         return self.value_gradient_curvature(scores)[:2]
 
     def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
-        r"""Return J, its gradient and a bound c of its second derivatives.
+        r"""Return J, its gradient, and a bound c on its second derivatives.
 
         .. math:: h^\top \nabla^2 J(f) \, h \le \min(c^\top h, \; c^\top (1 - h))
             \quad \text{for } h \in [0, 1]^n
@@ -95,7 +95,7 @@ class InformationRetrievalPush(Push):
         return rows.total(value), lower - upper, curvature + lower
 
     def _bipartite(self, scores: Floats) -> tuple[float, Floats, Floats]:
-        """Return the same on one list of two levels, where one B serves all rows above."""
+        """Do the same on one list of two levels, where all rows above share the same B."""
         pairs, middle = self.preferences, int(self.preferences.segments.start[1])
         max_score = float(pairs.largest(np.max(scores[middle:], initial=-np.inf)))
         gradient, curvature = np.empty((2, len(scores)))
@@ -120,13 +120,13 @@ class InformationRetrievalPush(Push):
         return value, gradient, curvature
 
     def _in_blocks(self, task: Callable[[slice], Result], first: int, last: int) -> list[Result]:
-        """Return the results of a function for blocks of the rows from `first` to before `last`."""
+        """Return the results of a function for blocks of the rows ``first``, ..., ``last - 1``."""
         slices = list(blocks(last, start=first))
         return self._threads.map(lambda index: task(slices[index]), len(slices))
 
 
 def _terms(log_odds: Floats, weight: Floats) -> tuple[float, Floats, Floats]:
-    r"""Return the sum of :math:`w \ln(1 + e^z)`, and its first and second derivatives by z.
+    r"""Return the sum of :math:`w \ln(1 + e^z)`, and its first and second derivatives in z.
 
     From one exponential of -\|z\|, which keeps all digits of the probabilities and of their
     complements.

@@ -93,7 +93,7 @@ class ListLoss:
 
     @available_if(lambda objective: hasattr(objective.loss, "curvature"))
     def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
-        """Return the mean loss, its gradient and its second derivatives as the loss bounds them."""
+        """Return the mean loss, its gradient, and its second derivatives or their bound."""
         value, gradient = self.value_and_gradient(scores)
         curvature = np.empty_like(scores)
         for block in self.blocks:
@@ -102,7 +102,7 @@ class ListLoss:
         return value, gradient, curvature / self.n_queries
 
     def by_block(self, block: Block, scores: Floats) -> tuple[float, Floats]:
-        """Return a block's term of the mean, and the gradient by its scores."""
+        """Return a block's term of the mean, and the gradient with respect to its scores."""
         value, gradient = self.loss.value_and_gradient(*self._arguments(block, scores))
         return float(value) / self.n_queries, gradient * (1.0 / self.n_queries)
 
@@ -116,12 +116,12 @@ class ListLoss:
         return c / self.n_queries, b / self.n_queries, p
 
     def query_gradient(self, query: int, scores: Floats) -> Floats:
-        """Return the gradient of the loss of one query, not divided by their number."""
+        """Return the gradient of the loss of one query, not divided by the number of queries."""
         block = self.rows.queries.block(query, query + 1)
         return self.loss.value_and_gradient(*self._arguments(block, scores))[1]
 
     def shares(self, block: Block) -> Floats:
-        """Return a block's top-one probabilities at equal scores, divided by all queries."""
+        """Return top-one probabilities at equal scores, divided by the number of queries."""
         share = softmax(block, np.zeros(block.n_items), self._weight_of(block))[0]
         return share / self.n_queries
 

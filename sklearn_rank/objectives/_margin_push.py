@@ -66,7 +66,7 @@ class _SideSums:
         The heights H.
     above, below : ndarray of shape (n_upper,) and (n_lower,)
         Weights of the upper and the lower rows: w of the rows inside the height, and the
-        derivative of J_p by the height of the others, but for a factor.
+        derivative of J_p with respect to the height for the others, up to a factor.
     sums : PairSums
         The sums with these weights.
     """
@@ -80,13 +80,13 @@ class _SideSums:
 
     @property
     def gradient(self) -> Floats:
-        """The part of this side in the gradient of J_p."""
+        """The contribution of this side to the gradient of J_p."""
         upper, lower = self.above * self.sums.upper, -self.below * self.sums.lower
         return by_row(upper, lower, self.part.n_upper)
 
     @property
     def slopes(self) -> Floats:
-        """The absolute derivatives of J_p in both roles, those by the outer rows p times."""
+        """The absolute derivatives of J_p in both roles, multiplied by p for outer rows."""
         upper, lower = np.abs(self.above * self.sums.upper), np.abs(self.below * self.sums.lower)
         _, outer = self.side.by_role(upper, lower)
         outer *= self.side.p
@@ -190,12 +190,12 @@ class MarginPush(Push):
 
     @property
     def is_smooth(self) -> bool:
-        """Whether the loss has a derivative everywhere."""
+        """Whether the loss is differentiable everywhere."""
         return self.loss.is_smooth
 
     @available_if(lambda push: hasattr(push.loss, "rounded"))
     def rounded(self, width: float) -> MarginPush:
-        """Return the push with the loss rounded off over `width`: smooth, and little below."""
+        """Return the push with a loss whose kink is rounded over `width`; it is smooth."""
         loss = require(self.loss, "rounded", "MarginPush.rounded")(width)
         return MarginPush(self.preferences, loss, self.p, self.push, self.bottom_weight)
 
@@ -210,7 +210,7 @@ class MarginPush(Push):
 
     @available_if(_has_curvature)
     def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
-        r"""Return J_p, its gradient and a bound c of its second derivatives.
+        r"""Return J_p, its gradient, and a bound c on its second derivatives.
 
         .. math:: h^\top \nabla^2 J_p(f) \, h \le \min(c^\top h, \; c^\top (1 - h))
             \quad \text{for } h \in [0, 1]^n
@@ -238,8 +238,8 @@ class MarginPush(Push):
 
         .. math:: c_n = \text{inner}_n + p \, \text{outer}_n
 
-        where inner and outer are the absolute derivatives of J_p by the score of row n in
-        its two roles. For a loss without second derivatives: the exponential loss, whose
+        where inner and outer are the absolute derivatives of J_p with respect to the score of
+        row n in its two roles. For a loss without second derivatives: the exponential loss, whose
         second derivative is minus its first, has this curvature. Never below the absolute
         gradient.
         """
@@ -284,7 +284,7 @@ class MarginPush(Push):
     def _part_sums(
         self, part: PartSums, arrays_of: Callable[[_SideSums], list[Floats]], with_second: bool
     ) -> tuple[float, float, list[Floats]]:
-        """Return the logarithm of a scale, and the sum of powers and the arrays over it."""
+        """Return the log of a scale, and the sum of powers and the arrays divided by this scale."""
         # 1. The heights H and the terms w N^(1-p) H^p of each side, as logarithms.
         weights = by_role(self.preferences.weight[part.rows], part.n_upper)
         heights, log_terms = [], []
@@ -293,7 +293,7 @@ class MarginPush(Push):
             _, log_weight = side.by_role(*by_role(side.log_weight[part.rows], part.n_upper))
             heights.append(part.heights(inner, side.name))
             log_terms.append(log_weight + self.p * safe_log(heights[-1]))
-        # 2. The largest term is the scale: no power of another height over it overflows.
+        # 2. The largest term is the scale: no power of another height divided by it overflows.
         max_log = max(float(np.max(log_term, initial=-np.inf)) for log_term in log_terms)
         log_scale = self.preferences.parts.largest(max_log)
         log_scale = log_scale if np.isfinite(log_scale) else 0.0

@@ -28,7 +28,7 @@ def _blocks_of(n_rows: int) -> list[slice]:
 
 
 class _SideMass:
-    """Masses ``w exp(c f)`` of one side of a list, moved in place.
+    """Masses ``w exp(c f)`` of one side of a list, updated in place.
 
     Their true values are ``data * exp(log_scale)``, and `total` is the sum of `data`.
     """
@@ -43,14 +43,14 @@ class _SideMass:
         self._inverse_weight: Floats | float = 1.0 / (float(weight[0]) if is_uniform else weight)
 
     def log_masses(self, scores: Floats) -> float:
-        """Set the masses to their logarithms; return the largest."""
+        """Set the masses to their logarithms, and return the largest logarithm."""
         np.multiply(scores[self.rows], self.exponent, out=self.data)
         if len(self.data):
             self.data += self.log_weight
         return float(np.max(self.data, initial=-np.inf))
 
     def exponentiate(self, max_log: float) -> float:
-        """Make logarithms, the largest of which is `max_log`, masses; return their sum."""
+        """Convert logarithms, the largest of which is `max_log`, to masses; return their sum."""
         data = self.data
         data -= max_log
         np.maximum(data, _SMALLEST_EXPONENT, out=data)
@@ -102,7 +102,7 @@ class _SideMass:
 
 
 class _MassState:
-    """Masses of one bipartite list, moved in place, and what follows from their sums.
+    """Masses of one bipartite list, updated in place, and quantities computed from their sums.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class _MassState:
         self.refresh(scores)
 
     def refresh(self, scores: Floats) -> None:
-        """Restart from `scores` in the log domain, without the rounding errors so far."""
+        """Restart from `scores` in the log domain, which removes accumulated rounding errors."""
         masses = self._masses
         # One largest logarithm and one sum for all processes.
         tops = self._pairs.largest(np.array([mass.log_masses(scores) for mass in masses])).tolist()
@@ -174,7 +174,7 @@ class _MassState:
 
 
 class ExponentialState(_MassState):
-    r"""The state of a sum of one exponential term for each side, moved in place.
+    r"""The state of a sum with one exponential term per side, updated in place.
 
     On one bipartite list the p-norm push of `SidePush` is such a sum,
 
@@ -220,7 +220,7 @@ class ExponentialState(_MassState):
 
     @property
     def value(self) -> float:
-        """The objective now."""
+        """The current objective."""
         return sum(mass.log_total / abs(mass.exponent) for mass in self._masses)
 
     def pair_shares(self, candidate: Candidate, h: Values) -> PairShares:
@@ -263,7 +263,7 @@ class ExponentialState(_MassState):
 
 
 class BothState(_MassState):
-    r"""The state of `BothPush` on one bipartite list, moved in place.
+    r"""The state of `BothPush` on one bipartite list, updated in place.
 
     .. math:: & J(f) = \log(R_\text{top} + b \, R_\text{bottom}),
         \\ & R_\text{top} = \Bigl(\sum_i w_i e^{-f_i}\Bigr)^p \sum_k w_k e^{p f_k}, \quad
@@ -309,13 +309,13 @@ class BothState(_MassState):
         super().__init__(objective.preferences, exponents, scores, threads)
 
     def refresh(self, scores: Floats) -> None:
-        """Restart from `scores`, without the rounding errors of the rounds so far."""
+        """Restart from `scores`, which removes accumulated rounding errors."""
         super().refresh(scores)
         self._move(np.zeros(len(scores), dtype=bool), 0.0, np.zeros(4), np.ones(4))
 
     @property
     def value(self) -> float:
-        """The objective now."""
+        """The current objective."""
         return float(np.logaddexp(*self._log_risks([mass.log_total for mass in self._masses])))
 
     def pair_shares(self, candidate: Candidate, h: Values) -> None:
@@ -373,7 +373,7 @@ class BothState(_MassState):
         return total[0].ravel(), total[1].ravel()
 
     def _move(self, h: Values, step: float, one: Floats, zero: Floats) -> None:
-        """Move the masses, which have the sums `one` and `zero`, and the gradient with them."""
+        """Update the masses, whose sums are `one` and `zero`, and the gradient."""
         old_totals = np.array([mass.total for mass in self._masses])
         # Each mass is divided by its old sum as it moves: new sums stay near one.
         total = (one * np.exp(self._exponents * step) + zero) / old_totals

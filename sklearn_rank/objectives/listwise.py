@@ -68,7 +68,7 @@ class ListwiseLoss(ABC):
     """Largest relevance for which the loss does not overflow."""
 
     def target(self, block: Block, relevance: Floats, weight: Floats | None) -> Floats:
-        """Return the target of each row, made once from the relevance.
+        """Return the target of each row, computed once from the relevance.
 
         The default is the relevance itself.
         """
@@ -232,11 +232,11 @@ class SmoothedDcg(ListwiseLoss):
         return block.spread(mean_gain) * _variance(share) / self.sigma**2
 
     def lipschitz(self, max_relevance: float) -> float:
-        """Return twice the largest gain over sigma."""
+        """Return twice the largest gain divided by sigma."""
         return 2.0 * (2.0**max_relevance - 1.0) / self.sigma
 
     def smoothness(self, max_relevance: float) -> float:
-        """Return twice the largest gain over the square of sigma."""
+        """Return twice the largest gain divided by the square of sigma."""
         return 2.0 * (2.0**max_relevance - 1.0) / self.sigma**2
 
 
@@ -289,7 +289,7 @@ def as_listwise_loss(loss: str | ListwiseLoss, sigma: float = 1.0) -> ListwiseLo
 
 
 def check_grades(loss: str | ListwiseLoss, max_relevance: float, owner: str) -> None:
-    """Raise ValueError for a relevance at which a listwise loss overflows."""
+    """Raise ValueError for relevance values that make a listwise loss overflow."""
     max_grade = as_listwise_loss(loss).max_relevance
     if max_relevance > max_grade:
         raise ValueError(

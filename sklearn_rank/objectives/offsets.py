@@ -70,7 +70,7 @@ def balancing_offset(
 
 
 def _rounding(lowest: float, highest: float) -> float:
-    """Return the difference up to which scores between these two count as equal."""
+    """Return the difference up to which scores in this range count as equal."""
     # Products before the difference, which could overflow.
     range_rounding = SCORE_PRECISION * highest - SCORE_PRECISION * lowest
     return max(SCORE_ROUNDING * max(-lowest, highest), range_rounding)
@@ -133,7 +133,7 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats, rows: Sums = ALL_H
 
 
 def rising_cut(scores: Floats, signed_weight: Floats) -> float:
-    """Return the error cut of rows by rising score.
+    """Return the error cut of rows sorted by increasing score.
 
     `signed_weight` is the weight of a positive row and minus that of a negative one.
     """
@@ -147,7 +147,7 @@ def rising_cut(scores: Floats, signed_weight: Floats) -> float:
 def _sorted_cut(
     scores: Floats, signed_weight: Floats, rounding: float, tolerance: float
 ) -> tuple[float, float | None]:
-    """Return the smallest error and its cut between rising scores; None for one outside.
+    """Return the smallest error and its cut between increasing scores; None for a cut outside.
 
     The error is the weight on the wrong side less that of all rows below the cut at -inf.
     No cut goes between neighbours that differ by at most `rounding`, as scores of rows that are
@@ -167,7 +167,7 @@ def _sorted_cut(
 
 
 def _outside_cut(scores: Floats, error: float, rounding: float) -> float:
-    """Return the cut below all of some rising scores, or above all if that has `error` < 0.
+    """Return the cut below all of some increasing scores or, if `error` < 0, above all.
 
     It is as far outside as half the smallest gap inside, or 1 without gaps.
     """
@@ -226,14 +226,14 @@ def _cut_by_bins(
 
 
 def _gathered(scores: Floats, signed_weight: Floats, rows: Sums) -> tuple[Floats, Floats]:
-    """Return the scores of all rows, rising and each once, and their signed weights."""
+    """Return the distinct scores of all rows in increasing order, and their signed weights."""
     merged = _merge_equal(scores, signed_weight)
     gathered = tuple(map(rows.concat, merged))
     return merged if gathered[0] is merged[0] else _merge_equal(*gathered)
 
 
 def _merge_equal(scores: Floats, signed_weight: Floats) -> tuple[Floats, Floats]:
-    """Return scores, rising, with the sums of the weights of equal ones."""
+    """Return the distinct scores in increasing order, with summed weights."""
     unique, inverse = np.unique(scores, return_inverse=True)
     return unique, np.bincount(inverse.ravel(), signed_weight, len(unique)).astype(np.float64)
 

@@ -86,7 +86,7 @@ class SidePush(ExponentialSums, Push):
 
     @property
     def side_exponents(self) -> tuple[float, float] | None:
-        """On one bipartite list, c of the masses ``w exp(c f)`` above and below; else None."""
+        """On one bipartite list, c in the masses ``w exp(c f)`` above and below; otherwise None."""
         if not self.preferences.is_bipartite_list:
             return None
         return (-1.0, self.p) if self.side == "top" else (-self.p, 1.0)
@@ -113,7 +113,7 @@ class SidePush(ExponentialSums, Push):
     def value_gradient_curvature(
         self, scores: Floats, sums: SegmentSums | None = None
     ) -> tuple[float, Floats, Floats]:
-        r"""Return J_p, its gradient and a bound c of its second derivatives; p is finite.
+        r"""Return J_p, its gradient, and a bound c on its second derivatives; p is finite.
 
         .. math:: h^\top \nabla^2 J_p(f) \, h \le \min(c^\top h, \; c^\top (1 - h))
             \quad \text{for } h \in [0, 1]^n, \qquad
@@ -139,7 +139,7 @@ class SidePush(ExponentialSums, Push):
     def pair_shares(
         self, scores: Floats, h: Values, sums: SegmentSums | None = None
     ) -> PairShares | None:
-        """Return the shares of the pairs by a 0/1 weak ranker h; None where p > 1 has none.
+        """Return the shares of the pairs for a 0/1 weak ranker h; None where p > 1 has none.
 
         At p = 1 the sum over pairs is linear in the masses of either role, so that the
         pairs with ``h_i = 1, h_k = 0`` weigh what the sum over those rows alone is; in
@@ -273,7 +273,7 @@ class BothPush(Push):
         return value, self._gradient(sides)
 
     def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
-        r"""Return J, its gradient and a bound c of its second derivatives.
+        r"""Return J, its gradient, and a bound c on its second derivatives.
 
         .. math:: h^\top \nabla^2 J(f) \, h \le \min(c^\top h, \; c^\top (1 - h))
             \quad \text{for } h \in [0, 1]^n, \qquad
@@ -292,7 +292,7 @@ class BothPush(Push):
         return self.p * (top * (outer - inner) + bottom * (bottom_inner - bottom_outer))
 
     def _sides(self, scores: Floats) -> tuple[float, list[tuple[float, Floats, Floats]]]:
-        """Return J, and of each side its share in the sum and its inner and outer masses."""
+        """Return J and, for each side, its share in the sum and its inner and outer masses."""
         top, *top_masses = self.top.row_masses(scores)
         bottom, *bottom_masses = self.bottom.row_masses(scores)
         log_risks = np.array([self.p * top, self.p * bottom + self.log_bottom_weight])

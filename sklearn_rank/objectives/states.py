@@ -64,7 +64,7 @@ class ScoreState:
         self._evaluate()
 
     def pair_shares(self, candidate: Candidate, h: Values) -> PairShares | None:
-        """Return d+, d-, d0 when the closed-form step applies to h, else None."""
+        """Return d+, d-, d0 if the closed-form step applies to h, else None."""
         find_shares = getattr(self.objective, "pair_shares", None)
         if find_shares is None or h.dtype != np.bool_:
             return None
@@ -105,7 +105,7 @@ class ScoreState:
 
 
 class SecondOrderState(ScoreState):
-    r"""The state of an objective with second derivatives, all found in one pass over the rows.
+    r"""The state of an objective with second derivatives, computed in one pass over the rows.
 
     Along h the second derivative of the objective is at most
 

@@ -30,7 +30,7 @@ _WEIGHTS = ("votes", "shares", "majority")
 
 
 def check_pairs(owner: str, pairs: Any, n_items: int | None) -> Indices:
-    """Return pairs of items as integers, of shape (n_pairs, 2): winner and loser.
+    """Return pairs of items, winner and loser, as integers of shape (n_pairs, 2).
 
     `n_items` is the number of items; None: any index that is not negative is an item.
     """
@@ -73,7 +73,7 @@ def check_weighted_pairs(
 
 
 def unique_pairs(pairs: Indices, *, ordered: bool = True) -> tuple[Indices, Indices]:
-    """Return the different pairs, sorted, and the index of each pair among them.
+    """Return the sorted distinct pairs, and the index of each pair among them.
 
     With ``ordered=False`` (i, k) and (k, i) are equal.
     """
@@ -243,7 +243,7 @@ def duel_pairs(
 
 
 def _codes(first: Values, second: Values, items: Any) -> tuple[Values, Indices, Indices]:
-    """Return the items, and the index of each name of two columns among them."""
+    """Return the items, and their index for each name in two columns."""
     refuse_missing_ids(first, "first")
     refuse_missing_ids(second, "second")
     kinds = {first.dtype.kind, second.dtype.kind}
@@ -284,7 +284,7 @@ def merge_votes(
     Parameters
     ----------
     pairs : array-like of shape (n_votes, 2)
-        Winner and loser of each vote, as numbers from 0 on.
+        Winner and loser of each vote, as numbers counted from 0.
     sample_weight : float or array-like of shape (n_votes,), default=None
         Multiplicities of the votes, such as the reliability of their annotators.
     weights : {"votes", "shares", "majority"}, default="votes"

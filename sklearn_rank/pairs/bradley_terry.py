@@ -226,7 +226,7 @@ class BradleyTerry(BaseEstimator):
         return share_in_order(self.predict(names), pairs, duels.weight)
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags: X holds names, and there is no y."""
+        """Return the tags: X contains names, and there is no y."""
         tags = super().__sklearn_tags__()
         tags.estimator_type = "ranker"
         tags.input_tags.string, tags.input_tags.two_d_array = True, True
@@ -249,7 +249,7 @@ def _columns(X: Any) -> tuple[Values, Values]:
 
 
 def _is_strongly_connected(pairs: Indices, n_items: int) -> bool:
-    """Whether there is a path of wins from each item to each other."""
+    """Whether there is a path of wins from each item to every other item."""
     # SciPy 1.11 finds no components of a graph with indices of 64 bits.
     edges = tuple(pairs.astype(np.int32).T)
     graph = csr_array((np.ones(len(pairs)), edges), shape=(n_items, n_items))
@@ -259,7 +259,7 @@ def _is_strongly_connected(pairs: Indices, n_items: int) -> bool:
 def _logistic_scores(
     pairs: Indices, weight: Floats, alpha: float, max_iter: int, tol: float
 ) -> tuple[Floats, int]:
-    """Return scores and the number of Newton steps, by logistic regression on signed indicators."""
+    """Fit scores by logistic regression on signed indicators; return the number of steps, too."""
     n_pairs, n_items = len(pairs), int(pairs.max()) + 1
     row = np.arange(n_pairs).repeat(2)
     sign = np.tile([1.0, -1.0], n_pairs)

@@ -204,7 +204,7 @@ class PairRanker(BaseEstimator):
         return share_in_order(scores, pairs, weight)
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags: those of the ranker about X, and that pairs are needed."""
+        """Return the ranker's tags for X; pairs are required."""
         tags = super().__sklearn_tags__()
         tags.estimator_type, tags.target_tags.required = "ranker", True
         if hasattr(self.ranker, "__sklearn_tags__"):
@@ -213,7 +213,7 @@ class PairRanker(BaseEstimator):
 
 
 def _check_supported(ranker: Any) -> None:
-    """Raise TypeError or ValueError for what can't learn from pairs, by name."""
+    """Raise TypeError or ValueError for rankers and settings that cannot learn from pairs."""
     if not isinstance(ranker, _RANKERS):
         names = ", ".join(ranker_class.__name__ for ranker_class in _RANKERS)
         raise TypeError(
@@ -282,7 +282,7 @@ class PairedItems(Rows):
         return GivenPairs(len(self.y), self.above, self.below, self.pair_weight)
 
     def take(self, rows: Indices, weight: Floats | None = None) -> PairedItems:
-        """Return some of the rows, with the pairs of which both rows are among them."""
+        """Return some of the rows, with the pairs that have both rows among them."""
         new_row = np.full(len(self.y), -1)
         new_row[rows] = np.arange(len(rows))
         above, below = new_row[self.above], new_row[self.below]
@@ -290,7 +290,7 @@ class PairedItems(Rows):
         return self._at(rows, weight, above[is_kept], below[is_kept], self.pair_weight[is_kept])
 
     def distinct(self) -> PairedItems:
-        """Return equal rows as one, in an order of their own: that of a hash of the features."""
+        """Merge equal rows; the order is that of a hash of the features."""
         if self.has_heights:
             return self.take(np.argsort(self.row_hash, kind="stable"))
         _, first, new_row = np.unique(self.row_hash, return_index=True, return_inverse=True)
@@ -300,7 +300,7 @@ class PairedItems(Rows):
     def _at(
         self, rows: Indices, weight: Floats | None, above: Indices, below: Indices, pairs: Floats
     ) -> PairedItems:
-        """Return some of the rows with pairs of their own, of these weights."""
+        """Return some of the rows with given pairs and pair weights."""
         data = cast("PairedItems", super().take(rows, weight))
         return replace(data, above=above, below=below, pair_weight=pairs)
 

@@ -101,7 +101,7 @@ def is_upper_class(owner: str, labels: Values) -> Mask:
 
 
 def _labels(estimator: Any, y: Any, sample_weight: Any) -> Values:
-    """Return labels; those of a classifier as a mask of `classes_[1]`."""
+    """Return labels; for a classifier, as a mask of `classes_[1]`."""
     check_is_fitted(estimator)
     if not hasattr(estimator, "classes_"):
         return check_column(y, "y")

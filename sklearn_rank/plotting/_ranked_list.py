@@ -212,7 +212,7 @@ class RankedListDisplay(PredictionsDisplay):
 
 
 def _mean_over_queries(rows: ScoredRows, grade: Floats, is_relevant: Mask) -> dict[str, Floats]:
-    """Return cut-offs with precision, recall and grade, the means over queries."""
+    """Return cut-offs with the precision, recall and grade there, averaged over queries."""
     queries = [query_rows for query_rows in rows_of_queries(rows) if is_relevant[query_rows].any()]
     lists = [_running_sums(rows, query_rows, grade, is_relevant) for query_rows in queries]
     # The cut-offs of all queries, without those that differ only by rounding.

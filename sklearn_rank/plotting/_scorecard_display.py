@@ -208,7 +208,7 @@ class ScorecardDisplay:
 
 
 def _write_beside(panel: Any, offset: int, text: str, bin_: int | None = None) -> None:
-    """Write text to the right of the axes: beside a bin, or as a heading above the first one."""
+    """Write text to the right of the axes: next to a bin, or as a heading above the first bin."""
     placement: dict[str, Any] = {"xy": (1.0, 1.0), "xycoords": "axes fraction"}
     style: dict[str, Any] = {"xytext": (offset, 2), "va": "bottom", "color": "0.4"}
     if bin_ is not None:
@@ -219,6 +219,6 @@ def _write_beside(panel: Any, offset: int, text: str, bin_: int | None = None) -
 
 
 def _label_step(panel: Any, n_lines: int) -> int:
-    """Return the number of bins that share a label on the user's axes: labels must not overlap."""
+    """Return the number of bins per label on the user's axes, so that labels do not overlap."""
     height = panel.get_position().height * panel.figure.get_figheight() * 72
     return max(1, math.ceil(1.3 * _FONT * n_lines / max(height, 1.0)))

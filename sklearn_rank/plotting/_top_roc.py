@@ -180,7 +180,7 @@ class TopROCDisplay(PredictionsDisplay):
 
 
 def _visible(fpr: Floats, tpr: Floats, low: float, high: float) -> tuple[Floats, Floats]:
-    """Return the points of a curve between two shares, dense enough for a log axis."""
+    """Return the points of a curve between two rates, dense enough for a log axis."""
     # On a log axis a straight part of the curve is bent: 200 points draw it.
     extra_x = np.array([high]) if low == 0 else np.geomspace(low, high, 200)
     extra_x = extra_x[~np.isin(extra_x, fpr)]

@@ -65,14 +65,14 @@ def panels(
 
 
 def shortened(text: str, longest: int = 16) -> str:
-    """Return a text on one line, without its middle if it is long."""
+    """Return a text on one line, with its middle removed if it is long."""
     text = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
     half = (longest - 1) // 2
     return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
 
 
 def next_style(ax: Any) -> dict[str, Any]:
-    """Return colour and dashes for a line next to those in the legend."""
+    """Return a colour and dashes that differ from those of the lines in the legend."""
     n_lines = len(ax.get_legend_handles_labels()[0])
     return {"color": COLOURS[n_lines % len(COLOURS)], "linestyle": DASHES[n_lines % len(DASHES)]}
 

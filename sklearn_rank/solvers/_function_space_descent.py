@@ -57,7 +57,7 @@ class SpaceFunction:
 class Iterate:
     """An element of the space, its scores, and the objective there without the ridge.
 
-    `slopes` are the gradient of the objective by the scores.
+    `slopes` is the gradient of the objective with respect to the scores.
     """
 
     f: Floats
@@ -278,8 +278,8 @@ def minimise_in_space(
 
     .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \eta_t \sum_n g_n K_{x_n}
 
-    with g the gradient of the objective by the scores: its double sum over pairs, by row. A start
-    other than 0, weights, the end and the average go beyond it.
+    with g the gradient of the objective with respect to the scores: its double sum over pairs, by
+    row. A start other than 0, weights, the end and the average go beyond it.
 
     Ends after `max_iter` steps, when the norm of the gradient is at most `tol` (if `is_relative`,
     times that at zero), or when the next function is not finite. `x` and `average` of the solution
@@ -325,7 +325,7 @@ def minimise_in_space(
 
 
 def _rounding_of_square(function: SpaceFunction, slopes: Floats, gradient: Floats) -> float:
-    """Return a bound of the rounding in the squared norm of a gradient, given that by the scores.
+    """Return a bound on the rounding error of the squared norm of a gradient, from its slopes.
 
     The squared norm is a sum of ``slopes[i] * slopes[j] * K(x_i, x_j)``. It cancels where all rows
     are equal: then all functions order them alike, and zero is the minimum. With a linear kernel

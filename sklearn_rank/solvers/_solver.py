@@ -165,16 +165,16 @@ class Record(Protocol):
 
     @property
     def n_left(self) -> int:
-        """Number of iterations to go."""
+        """Number of remaining iterations."""
 
     def model(self) -> tuple[list[int], Floats, Floats]:
-        """Return the model so far: its coordinates, steps or coefficients, and their credit."""
+        """Return the model so far: coordinates, steps or coefficients, and credit."""
 
     def scores(self) -> Floats:
         """Return the scores of the training rows by the model so far, in fit order."""
 
     def step(self, state: ObjectiveState, candidate: Candidate, h: Values) -> tuple[float, bool]:
-        """Return the step of boosting along h, and whether constraints cut it short."""
+        """Return the boosting step along h, and whether constraints have shortened it."""
 
     def add(self, last_round: Round, state: ObjectiveState) -> bool:
         """Take a step of one coefficient."""
@@ -182,7 +182,7 @@ class Record(Protocol):
     def replace(
         self, coordinates: Indices, coefficients: Floats, credit: Floats, value: float | None = None
     ) -> bool:
-        """Take a model as a whole: after an iteration, if its objective `value` is given.
+        """Replace the whole model; with an objective `value`, this ends an iteration.
 
         `credit` is the decrease of the objective that each weak ranker brought.
         """

@@ -178,8 +178,9 @@ class Coordinate(BoostingSolver):
 
         With i above k, d(i, k) ~ exp(-(f_i - f_k)) is the distribution over pairs, in which a row
         of weight w counts as w rows, and d~(i, k) = d(i, k) (sum_i' d(i', k))^(p - 1) that of
-        Figure 2; at p = 1 they are equal. For other objectives d~ is minus the derivative by the
-        margin. Neither is built: a state has the sums of d~ by row. Steps are those of Figure 2.
+        Figure 2; at p = 1 they are equal. For other objectives d~ is minus the derivative with
+        respect to the margin. Neither is built: a state has the sums of d~ by row. Steps are those
+        of Figure 2.
         """
         # 2. Initialise f = 0 or, beyond the papers, as an earlier fit has left it; d_1 = d(f).
         d = problem.state(record.scores())

@@ -280,14 +280,14 @@ class ChosenColumns:
         return np.concatenate([columns @ coefficients for _, columns in self._blocks()])
 
     def pull_back(self, gradient: Floats) -> Floats:
-        """Return the gradient by the coefficients."""
+        """Return the gradient with respect to the coefficients."""
         slopes = np.zeros(self.values.shape[1])
         for cells, columns in self._blocks():
             slopes += gradient[cells] @ columns
         return np.asarray(self.preferences.total(slopes))
 
     def to_rows(self, gradient: RowGradient) -> RowGradient:
-        """Return a gradient by the scores of the cells as that by the scores of the rows."""
+        """Convert a gradient with respect to the cells' scores to one for the rows' scores."""
         rows = self.row_problem.preferences
         group_ends = rows.segments.start[1 : len(gradient.pointer) - 1]
         pointer = np.concatenate([[0], group_ends, [rows.n_rows]])

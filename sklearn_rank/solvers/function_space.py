@@ -284,7 +284,7 @@ def stochastic_descent(
             # 1. The drawn pairs, as positions among their distinct rows.
             rows, position = np.unique(np.concatenate(draw()), return_inverse=True)
             upper, lower = np.split(position.ravel(), 2)
-            # 2. phi and phi' at their margins; the mean gradient by the scores of the rows.
+            # 2. phi and phi' at their margins; the mean gradient of the scores.
             view = space.at_rows(rows)
             scores = view.scores(path.f)
             losses, slopes = problem.loss.value_and_derivative(scores[upper] - scores[lower])

@@ -32,7 +32,7 @@ class QueryLoss(Protocol):
         """Return value and gradient."""
 
     def hessian(self, w: Floats, columns: Indices) -> Floats:
-        """Return the second derivatives by the coefficients `columns`."""
+        """Return the second derivatives with respect to the coefficients `columns`."""
 
     def query_gradient(self, query: int, w: Floats) -> Floats:
         """Return the gradient of the loss of one query alone."""
@@ -105,7 +105,7 @@ class ListProblem:
     descent : OnlineDescent or None
         The state of online descent, which a solver changes.
     rate : callable
-        Maps the number of a step of online descent, from 1 on, to its size.
+        Maps the number of a step of online descent, counted from 1, to its size.
     random_state : int, RandomState or None
         Seed for the order of the queries.
     rows : Sums

@@ -38,7 +38,7 @@ _MEMORY, _SLOPE, _SHORTEST, _LONGEST = 10, 1e-4, 1e-10, 100.0
 conditions), shortest step in units of the first, and longest step."""
 
 Hessian = Callable[[Floats, Indices], Floats]
-"""Maps coefficients and indices to the second derivatives by the coefficients of these indices."""
+"""Maps coefficients and indices to second derivatives with respect to those coefficients."""
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,8 @@ def growth_exponent(loss: Loss) -> int:
 
     .. math:: |\phi'_-(t)| \le C (1 + |t|^{q-1}) \quad \text{for all } t
 
-    where :math:`\phi'_-` is the left derivative of the loss by the margin t, and q the smallest
-    number, at least 1, for which a constant C exists.
+    where :math:`\phi'_-` is the left derivative of the loss with respect to the margin t, and q
+    the smallest number, at least 1, for which a constant C exists.
 
     Parameters
     ----------

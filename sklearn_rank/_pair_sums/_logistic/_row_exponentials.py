@@ -97,7 +97,7 @@ class RowExponentials:
         return float(self._score_range[batch.query].max())
 
     def _exponentials(self, batch: Batch) -> tuple[Floats, Floats, Floats]:
-        """Return P, Q and 1 + P Q; P and Q are 0 in entries that fill up."""
+        """Return P, Q and 1 + P Q; P and Q are 0 in padded entries."""
         upper, lower = batch.of_upper(self._exp_minus_score), batch.of_lower(self._exp_score)
         if self._exp_margin != 1:
             lower *= self._exp_margin
@@ -127,7 +127,7 @@ class RowExponentials:
 
 
 def _unless_one(weight: Floats) -> Floats | None:
-    """Return weights; None for weights of one, by which nothing is multiplied."""
+    """Return the weights, or None if they are all one and need no multiplication."""
     return None if (weight == 1).all() else weight
 
 

@@ -141,7 +141,7 @@ def _scanned(rows: SortedRows, weights: tuple[Floats, Floats], kernels: Floats) 
     products = np.empty((len(kernels), 2 * n_lanes))
 
     def decay_sums(decay: Floats) -> None:
-        """Let the sums decay by the distance from the last row to this."""
+        """Let the sums decay by the distance from the previous row to this one."""
         powers[0], n_powers = decay, 1
         while n_powers < degree:  # doubles their number
             n_new = min(n_powers, degree - n_powers)

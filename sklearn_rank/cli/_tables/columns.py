@@ -259,7 +259,7 @@ class Column:
         """Return the decimal mark where both fit; a note or an error if numbers differ by it.
 
         A mark is one of thousands if many cells have it, each with three digits behind it, and no
-        number from 1000 on is without it. Where that may be chance, the other columns decide.
+        number of 1000 or more lacks it. Where that may be chance, the other columns decide.
         """
         values = {form[0]: self.parsed.read(form) for form in forms}
         differ = values["."] != values[","]

@@ -115,7 +115,7 @@ def read_dates(moments: list[tuple[str, int]], form: str) -> Any:
 
 
 def read_numbers(values: Any) -> Any:
-    """Return the dates of numbers that are dates by their digits, or count from 1970 on."""
+    """Return the dates of numbers that spell dates, or count seconds (or fractions) since 1970."""
     texts = [f"{value:.0f}" for value in values]
     days = [(text + "01" * (len(text) == 6))[:8] + f"T{text[8:] or '0000'}" for text in texts]
     dates = read_dates([moment(day) for day in days], "year-month-day")

@@ -37,7 +37,7 @@ class Bags:
         self.fits: list[History] = []
 
     def fit_next(self, solver: BoostingSolver, n_iterations: int) -> float:
-        """Fit a further bag and return its last objective."""
+        """Fit another bag and return its last objective."""
         problem, seed = self._problem, self._history.seed
         weight = draw_weights(problem, np.random.default_rng([seed, len(self.fits)]))
         drawn_rows = np.flatnonzero(weight)
@@ -54,7 +54,7 @@ class Bags:
 
     @property
     def coordinates(self) -> list[int]:
-        """The weak rankers that some bag uses, in the order of the first use."""
+        """The weak rankers used by any bag, in the order of first use."""
         used = [j for fit in self.fits for j, weight in _net(fit, fit.steps).items() if weight != 0]
         return list(dict.fromkeys(used))
 
@@ -84,7 +84,7 @@ class Bags:
         return fitted
 
     def _mean_curve(self) -> Floats:
-        """Return the mean objective after each round; a bag that has ended keeps its last."""
+        """Return the mean objective after each round; bags that have ended keep their last one."""
         curves = [fit.objective for fit in self.fits]
         n_rounds = max(map(len, curves))
         rows = [curve + curve[-1:] * (n_rounds - len(curve)) for curve in curves]
@@ -92,7 +92,7 @@ class Bags:
 
 
 def _net(fit: History, values: list[float]) -> dict[int, float]:
-    """Return the sum of values of rounds, for each weak ranker."""
+    """Return, for each weak ranker, the sum of the values of its rounds."""
     sums = dict.fromkeys(fit.coordinates, 0.0)
     for index, value in zip(fit.coordinates, values, strict=True):
         sums[index] += value

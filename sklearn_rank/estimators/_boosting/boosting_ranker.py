@@ -100,7 +100,7 @@ class BoostingRanker(WeakRankerChecks):
         return Coordinate()
 
     def _config(self, threads: ThreadPool) -> BoostingConfig:
-        """Return the settings of a fit; RankBoost's are the defaults."""
+        """Return the settings of a fit; the defaults are those of RankBoost."""
         return BoostingConfig(
             owner=type(self).__name__,
             make_objective=partial(make_push, loss="exponential", p=1.0, push="top"),
@@ -117,7 +117,7 @@ class BoostingRanker(WeakRankerChecks):
 
     @property
     def _is_balanced(self) -> bool:
-        """Whether the offset balances the classes; else it is the error cut."""
+        """Whether the offset balances the classes; otherwise it is the error cut."""
         return True
 
     # For scorecards ------------------------------------------------------------------
@@ -138,7 +138,7 @@ class BoostingRanker(WeakRankerChecks):
         return self._config(ThreadPool(1)).make_objective(data.preferences)
 
     def offset_of(self, data: Rows, scores: Floats) -> float:
-        """Return the offset between the two classes for scores of some rows.
+        """Return the offset between the two classes, given the scores of some rows.
 
         Parameters
         ----------
@@ -196,11 +196,11 @@ class BoostingRanker(WeakRankerChecks):
 
     @property
     def _counts_each_power(self) -> bool:
-        """Whether `n_estimators` limits the iterations of each power of a path alone."""
+        """Whether `n_estimators` limits the iterations of each power of a path separately."""
         return bool(np.isinf(getattr(self, "p", 1.0)))
 
     def _make_stopping(self, phase: Phase, history: History, threads: ThreadPool) -> Stopping:
-        """Return the rule of early stopping on the held-out rows of a phase, if there are any."""
+        """Return the early-stopping rule for the held-out rows of a phase, if there are any."""
         rows, n_rounds = phase.held_out, len(history.steps)
         if rows is None:
             return None
@@ -318,7 +318,7 @@ class BoostingRanker(WeakRankerChecks):
             self._check_bags()
 
     def _check_bags(self) -> None:
-        """Raise ValueError for settings that can't be averaged over bags."""
+        """Raise ValueError for settings that cannot be averaged over bags."""
         model = self._model
         limits = [getattr(model, name, None) for name in ("max_thresholds", "max_features_used")]
         refused = {

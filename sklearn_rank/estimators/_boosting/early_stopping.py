@@ -187,7 +187,7 @@ class EarlyStopping:
         return curves
 
     def _standard_error(self) -> float:
-        """Return that of the difference of the last and the best loss; NaN if there is none."""
+        """Return the standard error of the last loss minus the best one; NaN if there is none."""
         if self._deviation is None:
             self._deviation = self.validation_loss.deviation(self.best_scores)
         return float(np.linalg.norm(self.validation_loss.deviation(self.scores) - self._deviation))

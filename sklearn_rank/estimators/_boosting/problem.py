@@ -85,7 +85,7 @@ class History:
 
 @dataclass(frozen=True, eq=False)
 class BoostingConfig:
-    """The settings of a boosting fit: all that its problem and its record know of the ranker.
+    """The settings of a boosting fit: all that the problem and the record know about the ranker.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class BoostingConfig:
     tracks_margin : bool
         Whether the margin is recorded after each round.
     is_balanced : bool
-        Whether the offset balances the classes; else it is the error cut.
+        Whether the offset balances the classes; otherwise it is the error cut.
     alpha : float or None
         Strength of the ridge; None for rankers without one.
     power : float
@@ -193,7 +193,7 @@ class BoostingProblem:
         return replace(self, preferences=preferences, objective=objective)
 
     def state(self, scores: Floats) -> ObjectiveState:
-        """Return the objective at some scores, in the form that is cheapest to move."""
+        """Return the objective at given scores, as the state that is cheapest to update."""
         # Two groups of masses are updated in place; others recompute value and gradient by round.
         if self.is_two_sided and hasattr(self.objective, "state"):
             return self.objective.state(scores, self.threads)
@@ -298,7 +298,7 @@ class BoostingProblem:
         return PushStep(self.config.power, smoothing, preferences.largest_difference, preferences)
 
     def _smoothing_at(self, log_scale: float) -> float:
-        """Return e with the pair weights multiplied by exp(log_scale)."""
+        """Return the smoothing e when pair weights are multiplied by exp(log_scale)."""
         preferences = self.preferences
         if self._has_unit_weights and log_scale == 0:  # exact, while logarithms round
             return 1.0 / (2.0 * preferences.total_pair_weight)

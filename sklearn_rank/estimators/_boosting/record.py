@@ -26,7 +26,7 @@ _MOST_ROWS = 1 << 13
 
 
 class IterationRecord:
-    """The iterations of a solver, as for a bag: the `Record` of a `BoostingSolver`.
+    """The iterations of a solver (of a bag, for example): the `Record` of a `BoostingSolver`.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ class IterationRecord:
 
     @property
     def n_left(self) -> int:
-        """Number of iterations to go."""
+        """Number of remaining iterations."""
         return self.n_iterations - len(self.objective)
 
     def model(self) -> tuple[list[int], Floats, Floats]:
-        """Return the model so far: its coordinates, steps or coefficients, and their credit."""
+        """Return the model so far: coordinates, steps or coefficients, and credit."""
         history = self.history
         return history.coordinates, np.array(history.steps), np.array(history.decreases)
 
@@ -76,7 +76,7 @@ class IterationRecord:
         return self.problem.scores(history.coordinates, history.steps)
 
     def step(self, state: ObjectiveState, candidate: Candidate, h: Values) -> tuple[float, bool]:
-        """Return a step along h, and whether constraints cut it short."""
+        """Return the step along h, and whether constraints have shortened it."""
         # One process decides the step: rounding elsewhere must not give another model.
         rate = self.problem.config.learning_rate
         full_step = self.problem.preferences.agree(rate * self._step_rule(state, candidate, h))
@@ -95,7 +95,7 @@ class IterationRecord:
     def replace(
         self, coordinates: Indices, coefficients: Floats, credit: Floats, value: float | None = None
     ) -> bool:
-        """Take a model as a whole: after an iteration, if its objective `value` is given.
+        """Replace the whole model; with an objective `value`, this ends an iteration.
 
         `credit` is the decrease of the objective that each weak ranker brought.
         """
@@ -168,7 +168,7 @@ class FitRecord(IterationRecord):
     def replace(
         self, coordinates: Indices, coefficients: Floats, credit: Floats, value: float | None = None
     ) -> bool:
-        """Take a model as a whole; return whether the fit ends."""
+        """Replace the whole model; return whether the fit ends."""
         super().replace(coordinates, coefficients, credit, value)
         return value is not None and self.observe(len(self.objective), value)
 
@@ -237,7 +237,7 @@ def class_offset(data: Rows, scores: Floats, is_balanced: bool) -> float:
 
 
 def stage_balance(positive: Mask, rows: Preferences, step_: Round, state: ObjectiveState) -> float:
-    """Return the balancing offset after a round, of all rows; `positive` is the upper class."""
+    """Return the balancing offset of all rows after a round; `positive` marks the upper class."""
     if hasattr(state, "balancing_offset"):
         return float(state.balancing_offset())
     scores = require(state, "scores", "The offset of a round")

@@ -336,7 +336,7 @@ class RoundsRanker(BaseRanker):
 
     @property
     def _wanted_categories(self) -> Any:
-        """`categorical_features`, or None if the ranker can't use them."""
+        """`categorical_features`, or None if the ranker cannot use them."""
         return self.categorical_features
 
     def find_categories(self, X: Any) -> None:
@@ -391,7 +391,7 @@ class RoundsRanker(BaseRanker):
 
 
 def _are_given(owner: str, validation: dict[str, Any]) -> bool:
-    """Whether there are validation rows; raise ValueError for arrays without X or y."""
+    """Whether validation rows were passed; raise ValueError if X or y is missing."""
     passed = [name for name, array in validation.items() if array is not None]
     missing = [name for name in ("X_val", "y_val") if name not in passed]
     if passed and missing:

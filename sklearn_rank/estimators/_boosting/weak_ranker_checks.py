@@ -52,7 +52,7 @@ class WeakRankerChecks(RoundsRanker):
         return hasattr(self._model, "constraints")
 
     def _refused_by(self) -> str:
-        """Return the setting that forbids constraints on stumps; empty if there is none."""
+        """Return the setting that rules out constraints on stumps, or an empty string."""
         return "" if self._has_stumps else f"weak_ranker={self.weak_ranker!r}"
 
     @property
@@ -60,7 +60,7 @@ class WeakRankerChecks(RoundsRanker):
         return None if self._refused_by() else self.categorical_features
 
     def _check_stumps(self) -> None:
-        """Raise ValueError for parameters of stumps that the weak ranker can't use."""
+        """Raise ValueError for stump parameters that the weak ranker cannot use."""
         model = self._model
         if self._has_stumps:
             model.check()
@@ -98,7 +98,7 @@ class WeakRankerChecks(RoundsRanker):
         )
 
     def binning(self) -> Binning | None:
-        """Return the map from the values of checked features to the bins of stumps.
+        """Return how the values of checked features become the bins of stumps.
 
         Returns
         -------

@@ -313,7 +313,7 @@ def _merge_small_bins(old: Floats, new: Floats) -> Floats:
 
 
 def _columns(X: Any) -> dict[Any, tuple[Floats, list[str] | None]]:
-    """Return floats for each column, NaN where it is missing; for texts their codes, and texts."""
+    """Return each column as floats, NaN if missing; text becomes codes, returned with the texts."""
     if is_data_frame(X):
         return {name: _floats(name, X[name]) for name in X.columns}
     if issparse(X) or np.ndim(X) != 2:
@@ -339,7 +339,7 @@ def _floats(name: Any, values: Any) -> tuple[Floats, list[str] | None]:
 
 
 def _target_notes(X: Any, columns: Mapping[Any, Any], y: Values, qid: Any) -> list[ColumnNote]:
-    """Return a note on each column that leaks the target by its values, or by being filled in."""
+    """Return a note on each column that leaks the target by its values or by missing values."""
     check_lengths(y=y, X=next(iter(columns.values()), (y,))[0])
     n_missing = np.count_nonzero(np.isnan(_floats("y", y)[0]))
     if n_missing:
@@ -372,7 +372,7 @@ def _target_notes(X: Any, columns: Mapping[Any, Any], y: Values, qid: Any) -> li
 
 
 def _rates(codes: Floats, is_upper: Mask, n_texts: int) -> Floats:
-    """Return for each row the share of rows on top with its text in the other half of the rows."""
+    """Return, for each row, the share of relevant rows with its text in the other half."""
     text = np.where(np.isnan(codes), n_texts, codes).astype(np.intp)
     is_even, rates = np.arange(len(is_upper)) % 2 == 0, np.empty(len(is_upper))
     for half in (is_even, ~is_even):
@@ -383,14 +383,14 @@ def _rates(codes: Floats, is_upper: Mask, n_texts: int) -> Floats:
 
 
 def _cell(X: Any, name: Any, column: int, row: int) -> str:
-    """Return a cell as a sentence shows it."""
+    """Return a cell as text for a sentence."""
     cell = np.asarray(X[name] if is_data_frame(X) else np.asarray(X)[:, column])[row]
     text = str(cell).removesuffix(".0").partition("T00:00:00")[0]
     return repr(text) if isinstance(cell, str) else text
 
 
 def _filled_for_one(filled: Mask, is_upper: Mask, level: float, text: str = "is filled in") -> str:
-    """Return how often a column is filled in for the classes, if it is for one of them only."""
+    """Return how often a column is filled in per class, if it is so for one class only."""
     sizes = np.array([is_upper.sum(), (~is_upper).sum()])
     if sizes.min() < _MIN_CLASS:
         return ""
@@ -408,7 +408,7 @@ def _filled_for_one(filled: Mask, is_upper: Mask, level: float, text: str = "is 
 
 
 def _counts(summary: Mapping[str, Any], values: Floats, texts: list[str] | None) -> Indices:
-    """Return the number of rows in each bin of a summary, the missing ones in the last."""
+    """Return the number of rows in each bin of a summary; the last bin is for missing values."""
     present = values[~np.isnan(values)]
     if "texts" in summary:
         levels, codes = np.unique(present, return_inverse=True)
@@ -430,7 +430,7 @@ def _counts(summary: Mapping[str, Any], values: Floats, texts: list[str] | None)
 
 
 def _number(text: str) -> float:
-    """Return the value of a number or of a date, in microseconds; inf for other texts."""
+    """Return the value of a number or, in microseconds, of a date; inf for other texts."""
     with suppress(ValueError):
         return float({"False": "0", "True": "1"}.get(text, text))
     with suppress(ValueError):

@@ -297,7 +297,7 @@ def choose_ranking(
 def _weighted_sums(
     sums: Sequence[Mapping[Any, float]], rankings: Sequence[Any], rows: tuple[Any, ...]
 ) -> tuple[Floats, Floats]:
-    """Return weighted sums of metrics of each ranking, and their influence values."""
+    """Return weighted sums of the metrics of each ranking, and their influence values."""
     values, influences = {}, {}
     for metric in {**sums[0], **sums[1]}:
         of_rankings = (influence(metric, score, *rows) for score in rankings)
@@ -310,7 +310,7 @@ def _weighted_sums(
 
 
 def _choose(criterion: Floats, preferred: list[int], is_single: bool) -> Indices:
-    """Return the chosen column of each row (sample); `preferred` are columns."""
+    """Return the column chosen in each row (sample); `preferred` contains columns."""
     chosen = criterion.argmax(axis=1) if not preferred else np.full(len(criterion), preferred[-1])
     # From the last to the first: the first column that no other leads wins.
     for column in reversed(preferred):
@@ -339,7 +339,7 @@ def strata(y: Values, qid: Indices | None, fold: Indices, group: Indices | None)
 def influence(
     name: Any, score: Any, y: Values, qid: Indices | None, fold: Indices, group: Indices | None
 ) -> tuple[float, Floats]:
-    """Return a metric and its influence values: of each row, query or group."""
+    """Return a metric and the influence value of each row, query or group."""
     if name == "auc":
         auc = auc_influence(y, score, qid, fold, "scores")
         value, of_draws = auc.value, auc.of_draws

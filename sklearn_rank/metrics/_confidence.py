@@ -111,7 +111,7 @@ def bootstrap_interval(
 
 
 def _settings(values: Floats, n_resamples: int, rng: np.random.RandomState) -> dict[str, Any]:
-    """Return the common settings of resampling in SciPy."""
+    """Return the common settings for resampling in SciPy."""
     batch = max(1, BATCH_VALUES // len(values))
     return {"n_resamples": n_resamples, "batch": batch, "random_state": rng}
 

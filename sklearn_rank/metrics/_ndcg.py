@@ -122,7 +122,7 @@ def _named_gains(relevance: Floats, gain: str) -> Floats:
 
 
 def _user_gains(relevance: Floats, gain: Any) -> Floats:
-    """Return gains from a user's function of the levels, or from a list by level."""
+    """Return gains from a user's function of the levels, or from a list with one gain per level."""
     levels, level_of_row = np.unique(relevance, return_inverse=True)
     gains = check_floats(gain(levels) if callable(gain) else gain, "gain")
     if not (np.isfinite(gains) & (gains >= 0)).all():
@@ -138,7 +138,7 @@ def _user_gains(relevance: Floats, gain: Any) -> Floats:
 
 
 def _expected_dcg(ranked: RankedQueries, gains: Floats, discount: Floats) -> Floats:
-    """Sum the mean gain of each tie group times the sum of the discounts of its ranks."""
+    """Sum, over tie groups, the mean gain times the sum of the discounts of the ranks."""
     k, ties = len(discount), ranked.ties
     in_top = ranked.n_before < k
     size, n_before = ties.length[in_top], ranked.n_before[in_top]

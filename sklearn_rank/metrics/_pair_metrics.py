@@ -349,7 +349,7 @@ def max_height_loss(
 
 
 def _relevant_ranks(y_true: Any, y_score: Any, qid: Any) -> Floats:
-    """Return the ranks of the relevant rows in their queries, last among tied rows."""
+    """Return the ranks of the relevant rows in their queries, placed last among tied rows."""
     rows = ScoredRows.with_relevance(y_true, y_score, qid)
     is_relevant = rows.y > 0
     if not is_relevant.any():
@@ -542,7 +542,7 @@ class PushSums:
 
 
 def _paired_sums(total: Floats, wrong: Floats, weight: Floats, log_scale: float = 0.0) -> PushSums:
-    """Return the sums of the rows that have a row above them; ValueError without any."""
+    """Return the sums of the rows that have a row above them; raise ValueError if none has."""
     has_pair = total > 0
     if not has_pair.any():
         raise ValueError(NO_PAIR)

@@ -183,7 +183,7 @@ def _measure(
     arrays: tuple[Any, ...],
     **over: Unpack[OverQueries],
 ) -> float | Floats:
-    """Measure the ROC curve of each query up to `max_fpr`, and average over queries.
+    """Evaluate a measure of each query's ROC curve up to `max_fpr`; average over queries.
 
     `measure` takes the queries (groups of tie groups by descending score), and the weights of the
     relevant rows and of the others in each tie group. It returns a value for each query and the
@@ -213,7 +213,7 @@ def _measure(
 def _height_at(
     queries: Groups, relevant: Floats, other: Floats, max_fpr: float
 ) -> tuple[Floats, Floats]:
-    """Return the height of the curve of each query at `max_fpr`, and at its end."""
+    """Return the height of each query's curve at `max_fpr`, and at its end."""
     n_relevant, n_other = queries.reduce(np.add, relevant), queries.reduce(np.add, other)
     remaining = queries.spread(max_fpr * n_other) - queries.shift(queries.cumsum(other), 0.0)
     fraction = fraction_before(remaining, other, queries.spread(n_other))
@@ -223,7 +223,7 @@ def _height_at(
 def _mean_height(
     queries: Groups, relevant: Floats, other: Floats, max_fpr: float
 ) -> tuple[Floats, Floats]:
-    """Return the area under the curve of each query up to `max_fpr`, and the largest possible."""
+    """Return the area under each query's curve up to `max_fpr`, and the largest possible area."""
     upto_relevant, upto_other = queries.cumsum(relevant), queries.cumsum(other)
     n_relevant, n_other = upto_relevant[queries.end - 1], upto_other[queries.end - 1]
     limit = max_fpr * n_other

@@ -364,7 +364,7 @@ def reciprocal_rank(
 
 
 def _expected_reciprocal(n_before: Indices, n: Indices, r: Indices, k: int | None) -> Floats:
-    """Return the expected reciprocal rank of the first of r relevant among n tied rows.
+    """Return the expected reciprocal rank of the first of r relevant rows among n tied rows.
 
     The probability of the t-th place is a product of ratios of successive probabilities:
     ``P(1) = r / n``, ``P(t + 1) / P(t) = 1 - (r - 1) / (n - t)``.

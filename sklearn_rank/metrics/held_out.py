@@ -62,13 +62,13 @@ Comparison = dict[str, dict[str, Measured]]
 
 
 def have_pair(y: Values, qid: Indices | None) -> bool:
-    """Whether a query, or the one list, has rows of different relevance."""
+    """Whether some query, or the single list, has rows of different relevance."""
     query = np.zeros(len(y)) if qid is None else qid
     return len(np.unique([query, y], axis=1).T) > len(np.unique(query))
 
 
 def _in_folds(name: str, rows: Labels, scores: Floats) -> list[float]:
-    """Return a metric in each fold, or of all rows without folds; NaN where it is not defined."""
+    """Return a metric in each fold (without folds, of all rows); NaN where it is undefined."""
     values, fold = [], np.zeros(len(rows.y)) if rows.fold is None else rows.fold
     for in_fold in (fold == k for k in np.unique(fold)):
         qid = None if rows.qid is None else rows.qid[in_fold]
@@ -79,7 +79,7 @@ def _in_folds(name: str, rows: Labels, scores: Floats) -> list[float]:
 
 
 def measure(name: str, rows: Labels, scores: Floats) -> Measured:
-    """Return a metric, its values in folds, and its interval; NaN if not defined."""
+    """Return a metric, its values in folds, and its interval; NaN if it is undefined."""
     folds = _in_folds(name, rows, scores)
     valid = [value for value in folds if not np.isnan(value)] or [np.nan]
     measured = Measured(float(np.mean(valid)), None, folds if rows.fold is not None else [])
@@ -138,7 +138,7 @@ def estimate(name: str, rows: Labels, *scores: Floats) -> Any:
 
 
 def _over_folds(name: str, rows: Labels, *scores: Floats) -> RankingComparison:
-    """Return a metric, or a difference, with an interval from its values in folds.
+    """Return a metric or a difference, with an interval computed from its values in folds.
 
     Equal values give a metric an interval of width zero, as `auc_interval` does, and a difference
     an unknown one: NaN.

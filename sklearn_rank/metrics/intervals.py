@@ -89,7 +89,7 @@ class RankingComparison:
 
 
 def check_resampling(owner: str, *settings: Any) -> None:
-    """Check confidence, n_resamples and random_state of a bootstrap."""
+    """Check the confidence level, n_resamples and random_state of a bootstrap."""
     check_parameters(owner, dict(zip(_RESAMPLING, settings, strict=True)), _RESAMPLING)
 
 
@@ -121,7 +121,7 @@ class Influence:
         return replace(self, value=self.value - other.value, of_draws=of_draws)
 
     def standard_error(self) -> float:
-        """Return the standard error; ValueError for a stratum of one draw."""
+        """Return the standard error; raise ValueError for a stratum with a single draw."""
         is_drawn = self.stratum >= 0
         stratum = self.stratum[is_drawn]
         n_draws = np.bincount(stratum)[stratum]
@@ -204,7 +204,7 @@ def _auc_by_query(rows: ScoredRows, folds: Indices) -> Influence:
 
 
 def fold_of_queries(folds: Indices, query: Indices) -> Indices:
-    """Return the fold of each query; ValueError where one lies in several."""
+    """Return the fold of each query; raise ValueError if a query lies in several folds."""
     fold = np.zeros(query.max() + 1, dtype=np.intp)
     fold[query] = folds
     is_split = fold[query] != folds
@@ -394,7 +394,7 @@ def around(
 def changes_in_samples(
     influences: Floats, strata: Indices, n_resamples: int, rng: np.random.RandomState
 ) -> Floats:
-    """Return the changes of estimates (rows of `influences`) in stratified bootstrap samples."""
+    """Return the changes in estimates (rows of `influences`) in stratified bootstrap samples."""
     changes = np.zeros((n_resamples, len(influences)))
     for stratum in np.unique(strata):
         draws = np.flatnonzero(strata == stratum)

@@ -135,7 +135,7 @@ class ScoredRows:
 
 @dataclass(frozen=True, eq=False)
 class PairCounts:
-    """For each row k, weights of the rows above it: those of higher relevance in its query.
+    """For each row k, weights of the rows above it, that is, of higher relevance in its query.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class PairCounts:
     tied: Floats
 
     def pair_weight(self, weight: Floats) -> float:
-        """Return the weight of all pairs; ValueError when there is none, or it underflows."""
+        """Return the weight of all pairs; raise ValueError if there are none or it underflows."""
         self.require_pairs()
         total = float(weight @ self.total)
         if total < LIGHTEST_PAIRS:
@@ -205,7 +205,7 @@ def count_pairs(rows: ScoredRows, margin: float = 0.0) -> PairCounts:
 
 
 def _of_two_classes(score: Floats, is_above: Mask, margin: float) -> PairCounts:
-    """Return the counts of one unweighted list of two classes, faster: by a sort of each class."""
+    """Return the counts of an unweighted list of two classes by sorting each class (faster)."""
     lower_rows = np.flatnonzero(~is_above)
     lower_rows = lower_rows[np.argsort(score[lower_rows])]
     upper_scores = np.sort(score[is_above])

@@ -71,7 +71,7 @@ _METRICS = {
 
 
 def _parse(name: str | Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """Return the function of a metric and its keyword arguments; a user's function without any."""
+    """Return the function of a metric and its keyword arguments (none for a user's function)."""
     # From Python 3.14 on a partial is a routine too.
     if not isinstance(name, partial) and inspect.isroutine(name):
         return name, {}
@@ -111,13 +111,13 @@ def scoring_method(estimator: Any) -> str:
 
 
 def scores_of(estimator: Any, X: Any, **metadata: Any) -> Values:
-    """Return the scores of rows; of the columns of two classes, the second."""
+    """Return the scores of rows; if there is a column for each of two classes, the second."""
     scores = np.asarray(getattr(estimator, scoring_method(estimator))(X, **metadata))
     return scores[:, 1] if scores.ndim == 2 and scores.shape[1] == 2 else scores
 
 
 def requested(estimator: Any, method: str, qid: Any, alias: Any = None) -> dict[str, Any]:
-    """Return qid as metadata, under its alias if any, where a step requests it for a method."""
+    """Return qid as metadata (under its alias, if any) if a step requests it for a method."""
     if qid is None or not sklearn.get_config()["enable_metadata_routing"]:
         return {}
     names = [alias if isinstance(alias, str) else "qid"]
@@ -125,7 +125,7 @@ def requested(estimator: Any, method: str, qid: Any, alias: Any = None) -> dict[
 
 
 def routed_scores(owner: str, estimator: Any, X: Any, qid: Any, alias: Any = None) -> Floats:
-    """Return one score for each row; steps that request qid, under its alias if any, get it."""
+    """Return one score for each row; qid is routed to the steps that request it."""
     # The wrapper routes no metadata, so that its inner estimator scores rows that need qid.
     method, unwrapped = scoring_method(estimator), _without_wrapper(estimator)
     metadata = requested(unwrapped, method, qid, alias)
@@ -236,7 +236,7 @@ class RankingScorer(BaseEstimator):
 
 
 def _without_wrapper(estimator: Any) -> Any:
-    """Return the estimator inside a search or a frozen estimator, which route no qid."""
+    """Return the estimator inside a search or a frozen estimator, which do not route qid."""
     if isinstance(estimator, FrozenEstimator):
         return _without_wrapper(estimator.estimator)
     best_estimator = getattr(estimator, "best_estimator_", None)

@@ -190,7 +190,7 @@ class RollingOriginSplit(BaseCrossValidator):
         return self.n_splits
 
     def _embargo_at(self, moments: Values) -> Any:
-        """Return the embargo in the unit of the moments, or one for each moment."""
+        """Return the embargo in the unit of the times, or one for each time."""
         if self.embargo > 0 and moments.dtype.kind in "if" and are_dates(moments):
             raise ValueError(
                 f"RollingOriginSplit needs dates for embargo={self.embargo:g}. time holds numbers "
@@ -225,7 +225,7 @@ class RollingOriginSplit(BaseCrossValidator):
 
 
 def _check_time(time: Any, n_samples: int) -> Values:
-    """Return times as integers, floats or dates without zone."""
+    """Return times as integers, floats or dates without a time zone."""
     if getattr(getattr(time, "dtype", None), "kind", "") == "M":  # with a zone or without
         time = np.asarray(time, dtype="datetime64[us]")
     times = check_names(time, "time") if hasattr(time, "dtype") else check_column(time, "time")

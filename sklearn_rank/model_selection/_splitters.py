@@ -30,13 +30,13 @@ Fold = tuple[Indices, Indices]
 
 
 def _counts_and_size(codes: Indices, is_relevant: Mask) -> tuple[Floats, Floats]:
-    """Return the numbers of rows and relevant rows of each query, and its size: their shares."""
+    """Return the numbers of rows and of relevant rows per query, and sizes from their shares."""
     counts: Floats = np.array([np.bincount(codes), np.bincount(codes, weights=is_relevant)]).T
     return counts, (counts / np.maximum(counts.sum(axis=0), 1)).sum(axis=1)
 
 
 def _jittered(size: Floats, rng: Any) -> Floats:
-    """Return randomised sizes; a size more than twice another one stays the larger."""
+    """Return randomised sizes; a size more than twice another remains the larger one."""
     return np.asarray(size * (1 - rng.random_sample(len(size)) / 2))
 
 
@@ -50,7 +50,7 @@ def _draw_evenly(size: Floats, n_test: int, rng: Any) -> Mask:
 
 
 class _QuerySplitter(BaseCrossValidator):
-    """Base class that converts between rows and queries; a subclass splits the queries."""
+    """Base class that converts between rows and queries; subclasses split the queries."""
 
     # Requested by default: with metadata routing users pass `qid` only once.
     __metadata_request__split: ClassVar[dict[str, bool]] = {"qid": True}
@@ -127,13 +127,13 @@ class _QuerySplitter(BaseCrossValidator):
 
 
 def split_queries(splitter: Any, X: Any, y: Any, *, qid: Any, groups: Any) -> Any:
-    """Return the splits of any splitter: `qid` if its `split` takes it, else `groups`."""
+    """Return the splits of any splitter; qid is passed as `qid` if possible, else as `groups`."""
     takes_qid = "qid" in inspect.signature(splitter.split).parameters
     return splitter.split(X, y, **({"qid": qid} if takes_qid else {"groups": groups}))
 
 
 def checked_folds(owner: str, splits: Iterable[Any], row_index: Indices) -> list[Fold]:
-    """Return folds of kept rows, given the splits of all rows by indices or masks.
+    """Return the folds of the kept rows, given splits of all rows as indices or masks.
 
     `row_index` is the index of each row among the kept rows, -1 for rows that are left out.
     """
@@ -329,7 +329,7 @@ class QueryShuffleSplit(_QuerySplitter):
 
 
 def _is_relevant(y: Any, codes: Indices) -> Mask:
-    """Return a mask of the rows whose y is above the minimum; no row without y."""
+    """Return a mask of the rows whose y is above the minimum (no row if y is None)."""
     if y is None:
         return np.zeros(len(codes), dtype=bool)
     labels = check_column(y, "y")

@@ -45,7 +45,7 @@ _REFUSED = {
 
 
 def _has_scores(value: object) -> bool:
-    """Whether a value is an estimator whose scores order rows."""
+    """Whether a value is an estimator with scores for ranking rows."""
     if isinstance(value, type) or not hasattr(value, "fit"):
         return False
     has_method = hasattr(value, "decision_function") or hasattr(value, "predict_proba")
@@ -312,7 +312,7 @@ def select_head(p_values: Floats, fdr: float) -> Mask:
 
 
 def _n_rows(values: Any) -> int | None:
-    """Return the number of entries; None for a string, a number or another scalar."""
+    """Return the number of entries, or None for a string, a number or another scalar."""
     if isinstance(values, str) or not hasattr(values, "__len__"):
         return None
     return int(values.shape[0]) if getattr(values, "shape", ()) else len(values)

@@ -106,7 +106,7 @@ def build_card(
 def with_neutral_points(
     card: Card, curve: RiskCurve, totals: Floats, weight: Floats, points: dict[int, Indices]
 ) -> Card:
-    r"""Return the card with neutral points in the bins that training has not seen.
+    r"""Return the card with neutral points in bins without training rows.
 
     If all training rows had them instead of their own points of the variable, the mean risk
     would stay:
@@ -234,7 +234,7 @@ def _feature_name(ranker: Any, j: int) -> str:
 def _numeric_bins(
     ranker: Any, step: StepFunction, table: Indices, x: Floats
 ) -> tuple[dict[str, Any], Indices]:
-    """Return the bins of a numeric feature with their points, and the bin of each row.
+    """Return the bins of a numeric feature, their points, and the bin of each row.
 
     Neighbouring bins with equal points are merged. Thresholds of the user stay as they are.
     """
@@ -255,7 +255,7 @@ def _numeric_bins(
 def _categorical_bins(
     ranker: Any, step: StepFunction, table: Indices, x: Floats
 ) -> tuple[dict[str, Any], Indices]:
-    """Return the groups of categories of a feature with their points, and the bin of each row.
+    """Return the category groups of a feature, their points, and the bin of each row.
 
     Groups with equal points are merged, and sorted by points; ordered levels are merged only with
     neighbours, and keep their order. Categories that were too rare for a bin of the ranker have the
@@ -287,7 +287,7 @@ def _categorical_bins(
 
 
 def shortest_decimal(low: float, high: float) -> float:
-    """Return the number strictly between two with the fewest digits after rounding.
+    """Return the number strictly between two numbers that has the fewest digits.
 
     It is the multiple of a power of ten nearest to the middle, for the greatest power that has a
     multiple between them. If no float is between them it is `low`.
@@ -303,7 +303,7 @@ def shortest_decimal(low: float, high: float) -> float:
 
 
 def short_thresholds(thresholds: Floats, values: Floats) -> Floats:
-    """Return increasing thresholds that divide the same training values and read well.
+    """Return short, increasing thresholds that divide the training values in the same way.
 
     If all values are integers, each is the greatest value below the threshold; else a number of
     few digits between its neighbours.
@@ -343,7 +343,7 @@ def _settings(ranker: Any, points: tuple[int, int] | None, scaling: Any) -> dict
 
 
 def _rows(data: Rows, held_out: Rows | None) -> dict[str, Any]:
-    """Return the numbers of rows and the held-out AUC, for the details of the card."""
+    """Return the numbers of rows and the held-out metrics, for the details of the card."""
     metrics = {}
     if held_out is not None and held_out.qid is None and len(np.unique(held_out.y)) == 2:
         y, totals = held_out.y, held_out.X[:, 0]

@@ -15,7 +15,7 @@ from sklearn_rank.scorecard.card import Card
 
 
 class CardExports:
-    """An estimator that has a card, `card_`, when it is fitted."""
+    """An estimator that has a card, `card_`, once it is fitted."""
 
     card_: Card
 

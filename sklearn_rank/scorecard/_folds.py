@@ -22,7 +22,7 @@ from sklearn_rank.scorecard._rounding import BinnedTraining, round_steps, with_m
 
 
 def make_folds(data: Rows, n_folds: int, random_state: Any) -> tuple[Rows, list[Fold]]:
-    """Return rows, heavy ones divided, and their folds; none if rows are too few.
+    """Divide heavy rows; return the rows and their folds, or none if there are too few rows.
 
     Without queries the folds are stratified by class, and rows with the same features are dealt
     as `DistinctRows` says; else they are of whole queries. There are no more folds than rows of the
@@ -74,7 +74,7 @@ def _has_pairs(data: Rows, train: Indices, test: Indices) -> bool:
 def held_out_totals(
     ranker: Any, data: Rows, folds: list[Fold], points: tuple[int, int] | None, n_jobs: Any
 ) -> Rows | None:
-    """Return rows whose one feature is their standardised total by a card made without them.
+    """Return rows whose single feature is their standardised total on a card made without them.
 
     Totals are standardised by their mean and standard deviation over the training rows of that
     card. A row held out by several folds has the total of the first. None without folds.
@@ -108,7 +108,7 @@ def held_out_totals(
 def _totals_of_fold(
     ranker: Any, data: Rows, train: Indices, test: Indices, points: tuple[int, int] | None
 ) -> Floats:
-    """Return standardised totals of test rows, by the card of a ranker fitted to others."""
+    """Return standardised totals of test rows on the card of a ranker fitted to other rows."""
     rows, model = data.take(train).with_moderate_weights(), copy(ranker)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -14,7 +14,7 @@ from sklearn_rank.scorecard.card import Card
 
 
 def checked_rows(scorecard: Any, X: Any) -> Any:
-    """Return rows that the card of a scorecard can score; errors are those of scikit-learn.
+    """Return rows in a form that the card can score; errors are those of scikit-learn.
 
     A card of numbers alone whose ranker is known to have no categories reads X as numbers.
     """

@@ -102,7 +102,7 @@ def card_from_json(text: str | bytes) -> Card:
 
 
 def _encoded(value: Any) -> Any:
-    """Return a field as JSON has it; numbers that are not finite become objects."""
+    """Convert a field for JSON; numbers that are not finite become objects."""
     value = plain(value)
     if isinstance(value, Variable):
         return {key: _encoded(getattr(value, key)) for key in _VARIABLE}
@@ -167,7 +167,7 @@ def _refuse_constant(constant: str) -> Any:
 
 
 def _integer_of(digits: str) -> int:
-    """Return an integer; Python reads no more than some thousand digits."""
+    """Parse an integer; Python does not parse more than a few thousand digits."""
     try:
         return int(digits)
     except ValueError:
@@ -177,7 +177,7 @@ def _integer_of(digits: str) -> int:
 def _check(
     is_valid: Callable[[Any], Any], wanted: str, convert: Callable[[Any], Any] = lambda value: value
 ) -> Check:
-    """Return the check that a value is as wanted."""
+    """Return a check that a value meets a requirement."""
 
     def check(value: Any, path: str) -> Any:
         if not is_valid(value):
@@ -188,7 +188,7 @@ def _check(
 
 
 def _object(fields: dict[str, Check]) -> Check:
-    """Return the check of an object with exactly these keys; errors use its name if it has one."""
+    """Return a check for an object with exactly these keys; errors use its name if it has one."""
 
     def check(value: Any, path: str) -> dict[str, Any]:
         _any_object(value, path)
@@ -208,7 +208,7 @@ def _object(fields: dict[str, Check]) -> Check:
 
 
 def _list(check: Check) -> Check:
-    """Return the check of a list of such items."""
+    """Return a check for a list whose items pass a check."""
 
     def check_all(values: Any, path: str) -> tuple[Any, ...]:
         _any_list(values, path)
@@ -222,7 +222,7 @@ def _optional(check: Check) -> Check:
 
 
 def _is_finite(value: Any) -> bool:
-    """Whether a value is a finite number and no truth value."""
+    """Whether a value is a finite number, not a Boolean."""
     try:
         return not isinstance(value, bool | str) and math.isfinite(value)
     except (OverflowError, TypeError):
@@ -241,7 +241,7 @@ def _integer(minimum: int = -LARGEST_TOTAL) -> Check:
 
 
 def _decoded(value: Any, path: str = "a detail") -> Any:
-    """Return a detail, the counterpart of `_encoded`."""
+    """Decode a detail: the inverse of `_encoded`."""
     if isinstance(value, dict):
         if list(value) == [_NOT_FINITE]:
             return _any_infinite(value[_NOT_FINITE], path)
@@ -305,7 +305,7 @@ def _is_increasing(values: Sequence[float]) -> bool:
 
 
 def _rules(card: Card) -> Rules:
-    """Yield what must hold between the fields of a card, the first ones first."""
+    """Yield the rules that the fields of a card must satisfy, the basic ones first."""
     n_features, names = card.n_features, card.feature_names
     yield len(card.classes) == 2, f"classes must be two. Got {len(card.classes)}"
     yield from _distinct(card.classes, "classes")
@@ -324,7 +324,7 @@ def _rules(card: Card) -> Rules:
 
 
 def _rules_of_variable(variable: Variable, card: Card) -> Rules:
-    """Yield what must hold between the fields of a variable and the card."""
+    """Yield the rules that the fields of a variable must satisfy."""
     name, column, n_features = repr(variable.name), variable.column, card.n_features
     yield column < n_features, f"the column of {name} must be below {n_features}. Got {column}"
     expected = variable.name if card.feature_names is None else card.feature_names[column]
@@ -355,7 +355,7 @@ def _rules_of_variable(variable: Variable, card: Card) -> Rules:
 
 
 def _rules_of_risk(card: Card) -> Rules:
-    """Yield what must hold of the risk table."""
+    """Yield the rules that the risk table must satisfy."""
     fingerprint = card.fingerprint()
     yield _is_increasing([total for total, *_ in card.risk]), "the totals of risk must increase"
     for total, risk, low, high in card.risk:

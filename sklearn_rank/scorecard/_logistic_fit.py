@@ -34,7 +34,7 @@ KNOTS: dict[int, tuple[float, ...]] = {
 
 
 def basis_of(z: Floats, n_slopes: int) -> Floats:
-    """Return the basis functions of z: 1, and for each slope a smooth ramp between its knots."""
+    """Return the basis functions of z: 1 and, for each slope, a smooth ramp between its knots."""
     knots, constant = KNOTS[n_slopes], np.ones(len(z))
     if not knots:
         return np.column_stack([constant, z])
@@ -47,7 +47,7 @@ def basis_of(z: Floats, n_slopes: int) -> Floats:
 
 
 def targets(events: Floats, others: Floats) -> tuple[Floats, Floats]:
-    """Return weight times target and weight of each point, with the targets of Platt.
+    """Return each point's weight times its target, and its weight, with Platt's targets.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def _halved(
     step: Floats,
     likelihoods: Floats,
 ) -> tuple[Floats, Floats]:
-    """Return the coefficients after steps, halved until the likelihood does not fall, and it.
+    """Halve steps until the likelihood does not fall; return coefficients and likelihood.
 
     Slopes that a step would make negative become 0.
     """

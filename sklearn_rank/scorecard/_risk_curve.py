@@ -124,7 +124,7 @@ class RiskCurve:
         deviation: float,
         n_slopes: int | None = None,
     ) -> RiskCurve:
-        """Fit the curve to totals in units of z, with some number of slopes or the best one."""
+        """Fit the curve to totals in units of z, with a given or the best number of slopes."""
         by_class = (weight * positive)[np.newaxis], (weight * ~positive)[np.newaxis]
         # 1) Fit curves with two slopes, and with more if each class has ten rows for each slope.
         n_rarer = min(float(events.sum()) for events in by_class) * (1 + 1e-9)  # rounding errors
@@ -146,7 +146,7 @@ class RiskCurve:
         return float(constant - slope * self.mean), float(slope)
 
     def on_scale(self, scaling: dict[str, Any]) -> RiskCurve:
-        """Return the curve of totals T on a scale that this curve, of one slope, has set.
+        """Return the curve of totals T on a scale that was set with this one-slope curve.
 
         Its log odds are those that the scale states, ``log(odds) + (T - score) log(2) / pdo``.
         """
@@ -156,7 +156,7 @@ class RiskCurve:
         return replace(self, mean=float(mean), deviation=float(factor * slope) or 1.0)
 
     def at(self, totals: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the probability at some totals, and the ends of its interval of 95 %."""
+        """Return the probability at given totals, and the ends of its 95 % interval."""
         z = (totals - self.mean) / self.deviation
         basis = basis_of(z, len(self.coefficients) - 1)
         log_odds = basis @ self.coefficients
@@ -166,7 +166,7 @@ class RiskCurve:
         return expit(log_odds), expit(log_odds - below), expit(log_odds + above)
 
     def chance(self, totals: Floats) -> Floats:
-        """Return the probability at some totals."""
+        """Return the probability at given totals."""
         basis = basis_of((totals - self.mean) / self.deviation, len(self.coefficients) - 1)
         return np.asarray(expit(basis @ self.coefficients))
 
@@ -187,7 +187,7 @@ def _criterion(z: Floats, events: Floats, others: Floats, coefficients: Floats) 
 
 @dataclass(frozen=True, eq=False)
 class _Nodes:
-    """Rows with nearly equal totals, summed up.
+    """Rows with nearly equal totals, merged.
 
     Attributes
     ----------
@@ -248,7 +248,7 @@ def _groups(variance: Floats) -> Indices:
 
 
 def with_risk(card: Card, curve: RiskCurve, totals: Floats, *, keeps_points: bool) -> Card:
-    """Return a card with the risk table of a curve, and with the cut at one half.
+    """Return the card with the risk table of a curve and the cut at a probability of one half.
 
     The table has the totals of the rows, and the least and the greatest that there are.
 

@@ -67,7 +67,7 @@ class BinnedTraining:
 
     @classmethod
     def of(cls, ranker: Any, data: Rows) -> BinnedTraining:
-        """Sum up training rows by their bins."""
+        """Merge the training rows that have equal bins."""
         steps = ranker.step_functions_
         bins = np.zeros((len(data.y), len(steps)))
         for column, step in enumerate(steps):
@@ -103,7 +103,7 @@ class BinnedTraining:
 
     @cached_property
     def centred(self) -> list[Floats]:
-        """The values of each step function by bin, with 0 in the bin with most rows."""
+        """The values of each step function by bin, shifted to be 0 in the bin with most rows."""
         return [
             step.values - step.values[int(np.argmax(weight))]
             for step, weight in zip(self.steps, self.weight_by_bin, strict=True)
@@ -114,18 +114,18 @@ class BinnedTraining:
         return self.ranker.objective_of(self.data)
 
     def totals(self, tables: Sequence[Floats | Indices]) -> Floats:
-        """Return the sum over the step functions of the table entry of each row, in fit order."""
+        """Return the total of each row in fit order: the sum of its entries in the tables."""
         totals = np.zeros(len(self.data.y))
         for bins, table in zip(self.bins, tables, strict=True):
             totals += np.asarray(table)[bins]
         return totals
 
     def objective(self, totals: Floats, multiplier: float) -> float:
-        """Return the objective of the ranker at multiplied totals."""
+        """Return the objective of the ranker at the totals times a multiplier."""
         return float(self._objective.value(multiplier * totals))
 
     def best_multiplier(self, totals: Floats, start: float) -> tuple[float, float]:
-        """Return the multiplier from start / 2 to 2 start with the least objective, and that."""
+        """Return the best multiplier between start / 2 and 2 start, and its objective."""
         # Logarithms make the search symmetric: start / 2 and 2 start are equally far.
         result = minimize_scalar(
             lambda log: self.objective(totals, float(np.exp(log))),
@@ -138,7 +138,7 @@ class BinnedTraining:
 
 @dataclass(frozen=True, eq=False)
 class Rounded:
-    """Tables instead of step functions.
+    """Tables of points that replace step functions.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class Rounded:
 
 
 def round_steps(training: BinnedTraining, points: tuple[int, int]) -> Rounded:
-    r"""Return integer points, at the scale with the least objective.
+    r"""Return integer points at the scale with the smallest objective.
 
     Points are :math:`\lfloor c \, (v_b - v_r) + 1/2 \rfloor` with v the values of a step
     function, r its bin with most rows and c one scale for all, clipped to the range of points.
@@ -191,7 +191,7 @@ def round_steps(training: BinnedTraining, points: tuple[int, int]) -> Rounded:
 
 
 def _in_range(table: Indices, points: tuple[int, int]) -> Indices:
-    """Return points with the smallest shift that brings them into the range, then clipped."""
+    """Shift points by the least amount that brings them into the range, then clip them."""
     shift = max(0, points[0] - int(table.min())) + min(0, points[1] - int(table.max()))
     return np.clip(table + shift, *points)
 
@@ -239,7 +239,7 @@ def scaled_points(
 
 
 def minmax_points(tables: Sequence[Floats | Indices]) -> list[Indices]:
-    """Return points by which the least possible total is 0 and the greatest 100.
+    """Return points for which the smallest possible total is 0 and the largest is 100.
 
     The least points of each variable are 0. Its greatest are its share of the sum of all
     ranges, rounded so that they sum to 100 (by the method of largest remainders).
@@ -264,7 +264,7 @@ def nearest(values: Any) -> Indices:
 
 
 def with_mean_points(training: BinnedTraining, tables: Sequence[Any]) -> list[Any]:
-    """Return tables with the mean points of a variable in special and missing bins without rule.
+    """Return tables with the variable's mean points in special and missing bins without a rule.
 
     Bins of more rows keep 0: the ranker had enough rows to learn a rule, and learnt none.
     """

@@ -127,7 +127,7 @@ def _quoted(sql: Sqlite, name: Any) -> str:
 
 
 def _risk(sql: Sqlite, card: Card, total: str) -> str:
-    """Return the probability of a total: that of the table, interpolated as NumPy does."""
+    """Return the probability of a total: interpolated in the table, as by NumPy."""
     rows = card.risk_table()[:, :2].tolist()
     lines = [f"WHEN {total} <= {sql.number(rows[0][0])} THEN {sql.double(rows[0][1])}"]
     for (low, low_risk), (high, end) in pairwise(rows):
@@ -165,7 +165,7 @@ def _points_of(sql: Sqlite, card: Card, variable: Variable) -> str:
 
 
 def _is_in(column: str, literals: list[str], kind: str) -> str:
-    """Return the condition that a value is one of a list."""
+    """Return the condition that a value is in a list."""
     if kind == "number":
         return f"{column} = {literals[0]}"
     starts = range(0, len(literals), _MOST_VALUES)

@@ -10,7 +10,7 @@ _EXACT, _DIGITS, _POWER = 2**53, 15, 22
 
 
 class Sqlite:
-    """How SQLite writes names, strings and numbers; the other dialects differ in some."""
+    """How names, strings and numbers are written in SQLite; other dialects override some."""
 
     def name(self, text: str) -> str:
         """Return a quoted identifier."""
@@ -66,7 +66,7 @@ class Sqlite:
 
 
 class Postgresql(Sqlite):
-    """How PostgreSQL and DuckDB write."""
+    """How PostgreSQL and DuckDB differ."""
 
     def number(self, value: float) -> str:
         """Return a double; a string is read correctly, a decimal would be of type numeric."""
@@ -86,7 +86,7 @@ class Postgresql(Sqlite):
 
 
 class Mysql(Sqlite):
-    """How MySQL and MariaDB write."""
+    """How MySQL and MariaDB differ."""
 
     def name(self, text: str) -> str:
         return "`" + text.replace("`", "``") + "`"
@@ -103,7 +103,7 @@ class Mysql(Sqlite):
 
 
 class Tsql(Sqlite):
-    """How SQL Server writes."""
+    """How SQL Server differs."""
 
     def name(self, text: str) -> str:
         return "[" + text.replace("]", "]]") + "]"
@@ -118,7 +118,7 @@ class Tsql(Sqlite):
 
 
 class Bigquery(Sqlite):
-    """How BigQuery writes."""
+    """How BigQuery differs."""
 
     def name(self, text: str) -> str:
         return "`" + _escaped(text, "`") + "`"
@@ -134,7 +134,7 @@ class Bigquery(Sqlite):
 
 
 def _escaped(text: str, quote: str) -> str:
-    """Return a text with backslashes before what cannot stand between these quotes."""
+    """Return a text with backslashes before characters that quotes do not allow."""
     special = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", quote: "\\" + quote}
     return "".join(special.get(letter, letter) for letter in text)
 

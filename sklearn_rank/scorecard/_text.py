@@ -132,7 +132,7 @@ def to_text(card: Card, width: int | None = None) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text without characters that steer a terminal."""
+    """Return a text without terminal control characters."""
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 
 
@@ -169,7 +169,7 @@ def detail_text(value: Any) -> str:
 
 
 def thinned(rows: Sequence[Any], max_rows: int) -> list[Any]:
-    """Return at most `max_rows` rows, evenly spaced, with the first and the last one."""
+    """Return at most `max_rows` evenly spaced rows, including the first and the last."""
     if len(rows) <= max_rows:
         return list(rows)
     return [rows[round(index * (len(rows) - 1) / (max_rows - 1))] for index in range(max_rows)]

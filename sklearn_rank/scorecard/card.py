@@ -105,7 +105,7 @@ class Variable:
     events: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        """Add what may be left out of the bin of categories that are not named."""
+        """Complete the fields that may omit the bin of categories that are not named."""
         if self.groups is None:
             return
         for name, default in (("points", self.points[-1:]), ("counts", (0.0,)), ("events", (0.0,))):
@@ -130,7 +130,7 @@ class Variable:
 
     @property
     def kind(self) -> str:
-        """The kind of values: "number", or of categories "str", "bool", "int" or "float"."""
+        """The kind of values: "number" or, for categories, "str", "bool", "int" or "float"."""
         if self.groups is None:
             return "number"
         values = map(plain, chain(*self.groups, self.special))
@@ -180,11 +180,11 @@ class Variable:
         ]
 
     def labels(self) -> list[str]:
-        """Return how each bin reads on the card."""
+        """Return the text of each bin on the card."""
         return [card_bin.label for card_bin in self.listed()]
 
     def unseen_bins(self) -> list[int]:
-        """Return the bins of special codes, missing and other values that no training row has."""
+        """Return the bins of special codes, missing and other values without training rows."""
         extra_bins = range(self.n_values, self.n_bins)
         return [index for index in extra_bins if self.counts and self.counts[index] == 0]
 
@@ -211,7 +211,7 @@ def plain(value: Any) -> Any:
 
 
 def number_text(value: float) -> str:
-    """Return the shortest decimal that is read as this number, without a trailing ".0"."""
+    """Return the shortest decimal that parses as this number, without a trailing ".0"."""
     return repr(float(value)).removesuffix(".0")
 
 
@@ -223,7 +223,7 @@ def _range_labels(thresholds: Sequence[float]) -> list[str]:
 
 
 def label_of(category: Any) -> str:
-    """Return how a category reads; with quotes where it could be taken for something else."""
+    """Return the text of a category, with quotes if it could be misread."""
     if not isinstance(category, str):
         is_float = isinstance(category, float)
         return number_text(category) if is_float else str(category)
@@ -234,7 +234,7 @@ def label_of(category: Any) -> str:
 
 
 def class_label(value: Any) -> str:
-    """Return how a class reads in a sentence."""
+    """Return the text of a class in a sentence."""
     return label_of(value) if isinstance(value, str) else f"class {label_of(value)}"
 
 
@@ -355,7 +355,7 @@ class Card:
         ]
 
     def fingerprint(self) -> str:
-        """Return 16 hexadecimal digits that change with the intercept, the points and the bins.
+        """Return a hash of the intercept, the points and the bins: 16 hexadecimal digits.
 
         Cards store that of the points which their risk table was made for.
         """

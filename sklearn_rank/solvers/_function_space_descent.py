@@ -83,7 +83,7 @@ class GivenSteps:
         self._sizes = sizes
 
     def direction(self, gradient: Floats) -> None:
-        """Return None: processes have nothing to agree on."""
+        """Return None, since processes have nothing to agree on."""
 
     def move(
         self, function: SpaceFunction, at: Iterate, gradient: Floats, direction: Direction | None
@@ -111,7 +111,7 @@ class QuasiNewtonSteps:
         self._last: tuple[Floats, Floats] | None = None  # the last move, and the gradient before it
 
     def direction(self, gradient: Floats) -> Direction:
-        """Return the direction, after the last move has joined the memory."""
+        """Add the last move to the memory, and return the direction."""
         if self._last is not None:
             move, d_gradient = self._last[0], gradient - self._last[1]
             curvature = float(move[0] @ d_gradient[1])
@@ -123,7 +123,7 @@ class QuasiNewtonSteps:
     def move(
         self, function: SpaceFunction, at: Iterate, gradient: Floats, direction: Direction | None
     ) -> Iterate | None:
-        """Return the end of a line search; without a step, of one along minus the gradient."""
+        """Return the end of a line search; if it fails, of one along minus the gradient."""
         assert direction is not None
         search_direction, is_quasi_newton = direction
         line = _Line(function, at, search_direction)
@@ -170,7 +170,7 @@ class _Line:
         self._iterates: dict[float, Iterate] = {}
 
     def longest(self) -> float:
-        """Return the largest change of a score by a step of 1."""
+        """Return the largest change in a score for a step of 1."""
         return float(self._function.rows.largest(np.abs(self._score_change).max(initial=0.0)))
 
     def at(self, step: float) -> Iterate:
@@ -183,7 +183,7 @@ class _Line:
         return self._iterates[step]
 
     def search(self, first_step: float) -> float | None:
-        """Return a step that satisfies the strong Wolfe conditions, None without one.
+        """Return a step that satisfies the strong Wolfe conditions; None if none is found.
 
         The first step that is tried is `first_step`.
         """
@@ -217,7 +217,7 @@ class _Line:
 
 
 def _past_a_kink(on_line: Callable[[float], tuple[float, float]]) -> float | None:
-    """Return a step with the weak Wolfe conditions, by bisection; None where rounding hides them.
+    """Bisect to a step with the weak Wolfe conditions; None if rounding errors prevent it.
 
     Near a narrowly rounded kink SciPy does not find the small slopes that it requires. `on_line`
     returns value and slope at a step.
@@ -243,7 +243,7 @@ class Path:
         self._on_iterate = on_iterate
 
     def accept(self, f: Floats, value: float) -> str:
-        """Accept the next iterate; return why the descent ends here, or an empty string."""
+        """Accept the next iterate; return why the descent ends, or an empty string."""
         if not (np.isfinite(value) and np.isfinite(f).all()):
             return DIVERGED
         self.f = f

@@ -68,7 +68,7 @@ class CoefficientObjective:
 
 
 def credit_of(old_gradient: Floats, new_gradient: Floats, step: Floats, decrease: float) -> Floats:
-    """Return the decrease of an iteration, divided among the coefficients.
+    """Divide the decrease of an iteration among the coefficients.
 
     As the path integral of minus the gradient, by the trapezoidal rule, of the gradients
     at its ends. After a step so long that the rule has the wrong sign, by that at its start.
@@ -114,7 +114,7 @@ class _Trace:
             raise StopIteration
 
     def take_lowest(self) -> None:
-        """Go to the lowest point that a line search has found before it failed, if it is lower."""
+        """Go to the lowest point found by a failed line search, if it is lower."""
         if self._lowest_point[1] < self.value:
             self._move(*self._lowest_point)
 
@@ -217,7 +217,7 @@ class LBFGS(BoostingSolver):
     )
 
     def solve(self, problem: Problem, record: Record) -> None:
-        """Minimise; of several processes the first does, and the others evaluate with it."""
+        """Minimise; with several processes, the first one decides and all evaluate."""
         H: Ability = problem.weak_rankers
         for ability in ("n_coordinates", "scores", "pull_back"):
             require(H, ability, f"solver='lbfgs' of {problem.owner}")

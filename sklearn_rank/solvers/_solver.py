@@ -112,7 +112,7 @@ class Problem(Protocol):
 
     @property
     def weak_rankers(self) -> WeakRankers:
-        """The columns of H: the weak rankers on the training rows."""
+        """The columns of H: the values of the weak rankers on the training rows."""
 
     @property
     def preferences(self) -> Preferences:
@@ -132,7 +132,7 @@ class Problem(Protocol):
 
     @property
     def tol(self) -> float:
-        """Relative decrease of the objective at which a fit ends; with 0 it does not."""
+        """Relative decrease of the objective at which a fit ends; with 0, it never does."""
 
     @property
     def longest_step(self) -> float:
@@ -149,7 +149,7 @@ class Problem(Protocol):
         """Return the weak ranker with the largest gain at a state; None if none has an edge."""
 
     def at(self, preferences: Preferences) -> Problem:
-        """Return the same problem of other rows."""
+        """Return the same problem on other rows."""
 
 
 class Record(Protocol):
@@ -157,7 +157,7 @@ class Record(Protocol):
 
     @property
     def objective(self) -> list[float]:
-        """The objective after each iteration so far; a solver may correct its own."""
+        """The objective after each iteration so far; a solver may correct these values."""
 
     @property
     def n_iterations(self) -> int:
@@ -220,7 +220,7 @@ class BoostingSolver(Solver):
 
     @abstractmethod
     def solve(self, problem: Problem, record: Record) -> None:
-        """Find coefficients and report each iteration.
+        """Find the coefficients, and report each iteration.
 
         Parameters
         ----------

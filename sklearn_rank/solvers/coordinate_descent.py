@@ -43,7 +43,7 @@ def longest_step(p: float, smoothing: float) -> float:
 
 
 def second_order_step(slope: float, curvature: float, p: float) -> float:
-    r"""Return a step against the slope g of an objective with curvature at most B.
+    r"""Return a descent step for an objective with slope g and curvature at most B.
 
     .. math:: \alpha = -\operatorname{sign}(g) \, \frac1p \ln\Bigl(1 + \frac{p |g|}{B}\Bigr)
 
@@ -86,7 +86,7 @@ def step_to_slope(slope: Slope, target: float, bound: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PushStep:
-    r"""The step that minimises the objective, or a bound of it; never too long.
+    r"""The step that minimises the objective, or a bound on it; its length is limited.
 
     In closed form where the state knows how h divides the pairs, of second order where it
     knows the curvature, and by a line search elsewhere. A step is at most as long as the
@@ -224,7 +224,7 @@ def _edges(above: Floats, totals: Floats) -> Floats:
 def steepest(
     above: Floats, totals: Floats, curvature: Floats | None = None, limits: Limits = None
 ) -> Floats:
-    """Return the gain |edge|: the absolute slope of the objective along each h.
+    """Return the gain |edge|, the absolute slope of the objective along each h.
 
     Zero where no step in the direction of the edge is allowed.
     """
@@ -237,7 +237,7 @@ def steepest(
 
 @dataclass(frozen=True)
 class QuadraticGain:
-    r"""The largest decrease of a quadratic bound of the objective along h.
+    r"""The largest decrease of a quadratic bound on the objective along h.
 
     .. math:: \max_{0 \le \alpha \le L} \; \alpha |g| - \tfrac12 \alpha^2 B
 

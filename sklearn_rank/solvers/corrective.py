@@ -45,7 +45,7 @@ class Corrective(BoostingSolver):
     )
 
     def solve(self, problem: Problem, record: Record) -> None:
-        """Choose a stump and refit the coefficients of all chosen ones, round by round."""
+        """Choose a stump and refit the coefficients of all chosen stumps, round by round."""
         # A warm start takes the coefficients of the last fit, and refits them with the next stump.
         descent, tol = _Descent(problem), problem.tol
         coordinates, coefficients, credit = record.model()
@@ -96,7 +96,7 @@ class _Model:
         return self.coordinates, self.coefficients, self.credit
 
     def keep(self, indices: Indices) -> _Model:
-        """Return some of the weak rankers, with the value of all of them."""
+        """Return some of the weak rankers, with the objective of all of them."""
         w, credit = self.coefficients[indices], self.credit[indices]
         return _Model(self.coordinates[indices], w, credit, self.columns.keep(indices), self.value)
 
@@ -108,7 +108,7 @@ class _Model:
 
 
 class _Descent:
-    """The model so far, and its growth by a column.
+    """The model so far, which grows by one column at a time.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class _Descent:
         self._set_model(replace(model, coefficients=coefficients, credit=credit, value=value))
 
     def add(self) -> float | None:
-        """Choose one more weak ranker; return the decrease, None when nothing lowers it."""
+        """Choose another weak ranker; return the decrease, None if nothing lowers the objective."""
         old_model = self.model
         candidate = self._search()
         if candidate is None:
@@ -153,7 +153,7 @@ class _Descent:
         return old_model.value - new_model.value
 
     def _search(self) -> Candidate | None:
-        """Return the best weak ranker that is none of those chosen, nor equal to one."""
+        """Return the best weak ranker that is neither chosen nor equal to a chosen one."""
         columns, c = self.model.columns, self.model.coefficients
         gradient = columns.to_rows(columns.problem.state(columns.scores(c)).gradient)
         excluded = list(self.model.coordinates)
@@ -168,7 +168,7 @@ class _Descent:
             excluded.append(candidate.index)
 
     def _refit(self, model: _Model) -> _Model:
-        """Return the model at the minimum over its coefficients, without those that are 0.
+        """Return the model at the minimum over its coefficients, without zero coefficients.
 
         Of several processes the first finds the minimum.
         """
@@ -189,7 +189,7 @@ class _Descent:
         return refitted if len(nonzero) == len(w) else refitted.keep(nonzero)
 
     def _set_model(self, model: _Model) -> None:
-        """Set the model, also in weak rankers whose constraints depend on the coefficients."""
+        """Set the model, and inform weak rankers whose constraints depend on the coefficients."""
         if hasattr(self._weak_rankers, "set_coefficients"):
             items = zip(model.coordinates.tolist(), model.coefficients.tolist(), strict=True)
             self._weak_rankers.set_coefficients(dict(items))
@@ -208,12 +208,12 @@ class _Descent:
         return float(self._problem.preferences.agree(self._function(columns).value(c)))
 
     def _function(self, columns: ChosenColumns) -> CoefficientObjective:
-        """Return the objective of some columns, with the ridge, as a function of coefficients."""
+        """Return the objective plus the ridge as a function of the coefficients of some columns."""
         return CoefficientObjective(columns.problem.objective, columns, self._problem.alpha)
 
 
 class ChosenColumns:
-    """0/1 columns on cells: sets of rows of a segment with equal values in all columns.
+    """0/1 columns on cells, that is, rows of one segment with equal values in all columns.
 
     Rows of a cell have equal scores and are in the same pairs, so that an objective of the
     cells, which weigh as much as their rows, is that of the rows: a weight is a multiplicity.
@@ -266,7 +266,7 @@ class ChosenColumns:
         return problem
 
     def is_chosen(self, h: Mask) -> bool:
-        """Whether a column, given on all rows, is a chosen one, or one minus it."""
+        """Whether a column, given on all rows, is a chosen column or the complement of one."""
         n_ones = np.bincount(self.cell, h, len(self.values))
         n_rows = np.bincount(self.cell, minlength=len(self.values))
         cell_h, is_whole = n_ones == n_rows, bool(((n_ones == n_rows) | (n_ones == 0)).all())
@@ -296,7 +296,7 @@ class ChosenColumns:
         return RowGradient(self._divide_among_rows(gradient.data), pointer, row_curvature)
 
     def _divide_among_rows(self, values: Floats) -> Floats:
-        """Return sums over the cells as shares of the rows."""
+        """Divide sums over the cells among their rows."""
         rows = self.row_problem.preferences
         shares: Floats = (values / self.preferences.weight).take(self.cell)
         return shares if rows.has_unit_weights else shares * rows.weight

@@ -62,7 +62,7 @@ class Progress:
     values: list[float] = field(default_factory=list)
 
     def add(self, solution: Solution) -> Floats:
-        """Add the steps of gradient descent; return the average with those before."""
+        """Add the steps of gradient descent; return the average including earlier steps."""
         average = solution.average
         assert average is not None
         n_steps = len(solution.values)
@@ -77,7 +77,7 @@ class Progress:
 
 @dataclass(frozen=True, eq=False)
 class KernelProblem:
-    """What a `KernelSolver` minimises: mean pair loss plus ridge, over a function space.
+    """What a `KernelSolver` minimises: the mean pair loss plus a ridge, over a function space.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class KernelProblem:
     seed: int = 0
 
     def mean_loss(self) -> Objective:
-        """Return the mean loss over all pairs, a function of scores."""
+        """Return the mean loss over all pairs, as a function of the scores."""
         return mean_loss(self.preferences, self.loss)
 
 
@@ -133,7 +133,7 @@ class KernelSolver(Solver):
 
     @abstractmethod
     def solve(self, problem: KernelProblem, start: Floats, progress: Progress) -> KernelSolution:
-        """Minimise mean pair loss plus ridge.
+        """Minimise the mean pair loss plus the ridge.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class KernelSolver(Solver):
 
 
 def _with_ridge(problem: KernelProblem, mean_loss: Objective) -> SpaceFunction:
-    """Return a mean loss plus the ridge of a problem, as a function of elements."""
+    """Return a mean loss plus the ridge, as a function of elements of the space."""
     return SpaceFunction(problem.model, mean_loss, problem.alpha, problem.preferences)
 
 
@@ -210,7 +210,7 @@ class FunctionSpaceLBFGS(KernelSolver):
     traits = SolverTraits(on_cluster=True, needs_smooth=True)
 
     def solve(self, problem: KernelProblem, start: Floats, progress: Progress) -> KernelSolution:
-        """Minimise the loss or, one after the other, smooth losses that approach it."""
+        """Minimise the loss or a sequence of smooth losses that approach it."""
         objective, is_smooth = _with_ridge(problem, problem.mean_loss()), problem.loss.is_smooth
         progress.average, progress.n_averaged = None, 0
 
@@ -240,7 +240,7 @@ class FunctionSpaceLBFGS(KernelSolver):
     def _path(
         problem: KernelProblem, objective: SpaceFunction, f: Floats, values: list[float]
     ) -> Iterator[tuple[SpaceFunction, float]]:
-        """Yield the function, or smooth ones that approach it, each with its tolerance.
+        """Yield the function, or smooth functions that approach it, each with its tolerance.
 
         Kinks are rounded over a shrinking width. The rounded loss is at most half the width below
         the loss, and an objective at most ||gradient||^2 / (2 alpha) above its minimum, so that
@@ -265,7 +265,7 @@ class FunctionSpaceLBFGS(KernelSolver):
 def stochastic_descent(
     problem: KernelProblem, start: Floats, step_sizes: Iterator[float], draw: PairSampler
 ) -> Solution:
-    r"""Take steps along the mean gradient of the `batch_size` pairs that are drawn for each.
+    r"""Take gradient steps, each on `batch_size` randomly drawn pairs.
 
     These are the steps of Chen2012, eq. 1.5, with m sampled pairs (i_j above k_j) instead of all,
 

@@ -38,7 +38,7 @@ class QueryLoss(Protocol):
         """Return the gradient of the loss of one query alone."""
 
     def variance(self) -> Floats:
-        """Return the mean curvature of each coefficient at w = 0."""
+        """Return the mean curvature in each coefficient at w = 0."""
 
 
 @dataclass(eq=False)
@@ -75,7 +75,7 @@ class OnlineDescent:
         return self.total / max(self.n_steps, 1)
 
     def step(self, gradient: Floats, rate: float, regulariser: Regulariser) -> None:
-        """Take step t of size eta_t = `rate`, given the gradient of loss t at w_t."""
+        """Take step t, of size eta_t = `rate`, given the gradient of loss t at w_t."""
         # 2. w_t joins the average before it moves.
         self.total, self.n_steps = self.total + self.coefficients, self.n_steps + 1
         # 3. w_{t+1} = w_t - eta_t gradient; beyond the paper, penalised and projected.
@@ -84,7 +84,7 @@ class OnlineDescent:
 
 @dataclass(eq=False)
 class ListProblem:
-    """What a `LinearSolver` minimises: a mean listwise loss plus a penalty, in a ball.
+    """What a `LinearSolver` minimises: a mean listwise loss plus a penalty, over a ball.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class RegularisedLBFGS(LinearSolver):
     traits = SolverTraits(on_cluster=True)
 
     def solve(self, problem: ListProblem) -> Solution:
-        """Return the minimum; of several processes the first finds it."""
+        """Return the minimum; with several processes, the first one finds it."""
         objective = problem.function
         curvature = objective.variance() / problem.scale**2
 

@@ -425,7 +425,7 @@ class RegularisedProblem:
 
 
 def without_zeros(curvature: Floats) -> Floats:
-    """Return the curvature, with zeros replaced by its largest value."""
+    """Return the curvature, with zeros replaced by the largest value."""
     return np.where(curvature > 0, curvature, curvature.max() or 1.0)
 
 

@@ -23,7 +23,7 @@ _SHORT = 10 * float(np.finfo(np.float64).eps)
 
 
 def constant_scores(graph: GraphBuilder, X: str, value: float) -> str:
-    """Return one number for each row."""
+    """Return the same number for each row."""
     n_rows = graph.node("Shape", X, start=0, end=1)
     return graph.node("Expand", [float(value)], n_rows)
 
@@ -163,7 +163,7 @@ def _sum_last(graph: GraphBuilder, values: str, keepdims: int = 0) -> str:
 
 
 def mapped_scores(graph: GraphBuilder, scores: str, score_map: ScoreMap) -> str:
-    """Return mapped scores: the linear piece of each is looked up."""
+    """Return mapped scores, by looking up the linear piece of each score."""
     if score_map.of_probability:
         scores = _log_odds(graph, scores)
     # The piece of a score is the number of points that it reaches.
@@ -179,7 +179,7 @@ def mapped_scores(graph: GraphBuilder, scores: str, score_map: ScoreMap) -> str:
 
 
 def _log_odds(graph: GraphBuilder, probability: str) -> str:
-    """Return log-odds as `score_map.log_odds` has them."""
+    """Return log-odds as computed by `score_map.log_odds`."""
     log_complement = graph.node("Log", graph.node("Sub", 1.0, probability))
     odds = graph.node("Sub", graph.node("Log", probability), log_complement)
     size = graph.node("Min", graph.node("Abs", odds), BEYOND_FLOATS)

@@ -93,7 +93,7 @@ def _ensemble(graph: GraphBuilder, X: str, trees: Sequence[TreeArrays], comparis
 def _with_category_columns(
     graph: GraphBuilder, X: str, n_columns: int, trees: Sequence[TreeArrays]
 ) -> tuple[str, Sequence[TreeArrays]]:
-    """Replace splits of categories by splits of new columns, 0 where the category goes left.
+    """Replace splits of categories by splits of new columns, which are 0 if the category goes left.
 
     A new column is NaN where the category is missing.
     """
@@ -129,7 +129,7 @@ def _category_columns(graph: GraphBuilder, X: str, feature: int, goes_right: Val
 
 
 def _on_columns(tree: TreeArrays, column_of: dict[tuple[int, tuple[int, ...]], int]) -> TreeArrays:
-    """Return a tree whose splits of categories are splits of their columns."""
+    """Return a tree that splits the new columns instead of categories."""
     feature, threshold = tree.feature.copy(), tree.threshold.copy()
     for node, codes in tree.categories.items():
         feature[node] = column_of[int(feature[node]), codes]

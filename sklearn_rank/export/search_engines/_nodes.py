@@ -38,12 +38,12 @@ Node = Leaf | Split
 
 
 def next_single(x: float) -> float:
-    """Return the next larger number of single precision."""
+    """Return the next larger single-precision number."""
     return float(np.nextafter(np.float32(x), np.float32(np.inf)))
 
 
 def largest_single(x: Floats) -> Floats:
-    """Return for each number the largest one of single precision that is not above it."""
+    """Return, for each number, the largest single-precision number that is not above it."""
     with np.errstate(over="ignore"):
         single = np.asarray(x, dtype=np.float32)
     below = np.nextafter(single, np.float32(-np.inf))
@@ -51,7 +51,7 @@ def largest_single(x: Floats) -> Floats:
 
 
 def limits_of(tree: TreeArrays, engine: str) -> Floats:
-    """Return for each node the largest number of single precision that goes left."""
+    """Return, for each node, the largest single-precision number that goes left."""
     threshold = tree.threshold
     if engine == "xgboost":  # less than the threshold, both in single precision
         return np.nextafter(threshold, np.float32(-np.inf)).astype(np.float64)
@@ -65,7 +65,7 @@ def limits_of(tree: TreeArrays, engine: str) -> Floats:
 
 
 def tree_node(tree: TreeArrays, engine: str) -> Node:
-    """Return a tree, without splits that send every value to one side."""
+    """Return a tree without the splits that send every value to one side."""
     limits = limits_of(tree, engine)
 
     def node(index: int) -> Node:
@@ -96,7 +96,7 @@ def step_node(step: StepFunction) -> Node:
 
 
 def _balanced(feature: int, cuts: Floats, values: Floats) -> Node:
-    """Return the tree of a function: its value up to each cut, and above the last one."""
+    """Return the tree of a step function, given its value up to each cut and above the last one."""
     if not len(cuts):
         return Leaf(float(values[0]))
     middle = len(cuts) // 2
@@ -109,7 +109,7 @@ def _balanced(feature: int, cuts: Floats, values: Floats) -> Node:
 
 
 def with_columns(node: Node, columns: Sequence[int]) -> Node:
-    """Return a tree of other columns: feature j of the tree is column ``columns[j]``."""
+    """Return a tree on other columns: feature j becomes column ``columns[j]``."""
     if isinstance(node, Leaf):
         return node
     left, right = with_columns(node.left, columns), with_columns(node.right, columns)

@@ -58,7 +58,7 @@ def exported(model: Any) -> tuple[str, Score, float]:
 
 
 def names_of(model: Any, feature_names: Sequence[str] | None) -> list[str]:
-    """Return the names of the features; those of the model's training rows for None."""
+    """Return the names of the features, by default those of the training rows."""
     # A pipeline has them from its first step, which may be "passthrough".
     steps = getattr(model, "steps", [("", model)])
     first = next(step for _, step in steps if hasattr(step, "n_features_in_"))
@@ -122,7 +122,7 @@ def _of_trees(ranker: Any, owner: str) -> Score:
 
 
 def _refuse(owner: str, feature: int, is_categorical: bool, missing_differs: bool) -> None:
-    """Raise ValueError for categories, and for missing values that score unlike 0."""
+    """Raise ValueError for categories, and for missing values with scores other than those of 0."""
     if is_categorical:
         raise ValueError(
             f"{owner} has a split of categories, on column {feature}, which cannot be exported to "
@@ -185,7 +185,7 @@ def _affine(step: Any) -> tuple[Any, Any] | None:
 
 
 def _is_identity(step: Any) -> bool:
-    """Whether a step returns rows without missing values as they are."""
+    """Whether a step leaves rows without missing values unchanged."""
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return True
     if type(step) is SimpleImputer:
@@ -195,7 +195,7 @@ def _is_identity(step: Any) -> bool:
 
 
 def _passthrough_columns(step: Any) -> list[int] | None:
-    """Return the columns that a ColumnTransformer passes on, None if it does anything else."""
+    """Return the columns that a ColumnTransformer passes through; None if it does anything else."""
     if type(step) is not ColumnTransformer or step.transformer_weights:
         return None
     names = list(getattr(step, "feature_names_in_", range(step.n_features_in_)))

@@ -137,7 +137,7 @@ def _tree_of_lightgbm(root: dict[str, Any]) -> TreeArrays:
 
 
 def _missing_goes_left(node: dict[str, Any]) -> bool:
-    """Whether NaN goes left; a split that saw none in training takes it for zero."""
+    """Whether NaN goes left; a split that met no NaN in training treats it as zero."""
     if "split_feature" not in node or node["decision_type"] == "==":
         return False
     if node["missing_type"] == "None":
@@ -146,12 +146,12 @@ def _missing_goes_left(node: dict[str, Any]) -> bool:
 
 
 def trees_of_symmetric(trees: SymmetricTrees) -> list[TreeArrays]:
-    """Return complete trees; a value goes left if it is at most the threshold."""
+    """Return complete trees, in which values up to the threshold go left."""
     return [_complete_tree(trees[tree : tree + 1]) for tree in range(len(trees))]
 
 
 def _complete_tree(tree: SymmetricTrees) -> TreeArrays:
-    """Return one tree, without the levels that split nothing, which are its last ones."""
+    """Return one tree, without the last levels, which split nothing."""
     feature, threshold = tree.feature[0], tree.threshold[0]
     n_levels = int(np.count_nonzero(feature >= 0))
     n_leaves = 1 << n_levels

@@ -381,7 +381,7 @@ def check_size(owner: str, size: float, max_size: float) -> None:
 def check_positions(owner: str, position: Table, n_samples: int) -> Indices:
     """Return the positions at which rows were shown, from 1, as integers; errors name the owner."""
     if position is None:
-        raise ValueError(f"{owner} requires the position of each row, from 1. Got position=None.")
+        raise ValueError(f"{owner} requires row positions, counted from 1. Got position=None.")
     positions = check_floats(position, "position")
     is_valid = (positions >= 1) & (positions == np.floor(positions)) & (positions < 2**31)
     if len(positions) != n_samples or not is_valid.all():

@@ -67,7 +67,7 @@ def export_to(*forms: str) -> list[click.Option]:
 def command(
     name: str, home: str, suffixes: Sequence[str], *params: click.Parameter
 ) -> Callable[[Callable[[], None]], click.Command]:
-    """Return a decorator that makes a command of a docstring: it calls a function of `home`."""
+    """Return a decorator that makes a command from a docstring; it calls a function of `home`."""
 
     def add(described: Callable[[], None]) -> click.Command:
         epilog = " ".join(_INPUTS[param.name] for param in params if param.name in _INPUTS)

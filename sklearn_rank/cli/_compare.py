@@ -23,7 +23,7 @@ from sklearn_rank.plotting.drawing import COLOURS, use_light_frame
 
 
 def compare(table: TableOptions, folds: Folds, output: Output | None, plot: Output | None) -> None:
-    """Cross-validate rankers beside the baselines, print a table, and draw it if asked to."""
+    """Cross-validate rankers and baselines, print a table, and plot it on request."""
     notes: list[str] = []
     figure = import_extra("matplotlib.figure", "plot").Figure if plot else None
     with noting(notes, refused=()):
@@ -135,7 +135,7 @@ def _cells(column: Mapping[str, Measured]) -> dict[str, str]:
 
 
 def _about_intervals(data: Dataset, cells: Iterable[Measured], ratio: float | None = None) -> str:
-    """Return a footnote on the intervals, or on why there are none."""
+    """Return a footnote that explains the intervals, or why there are none."""
     drawn = "folds" if ratio is not None else "rows" if data.qid is None else "queries"
     if any(measured.interval for measured in cells):
         return f"[low, high]: 95 % interval over {drawn}."

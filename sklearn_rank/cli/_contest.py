@@ -75,7 +75,7 @@ def top_metric(names: list[str]) -> str:
 
 
 def is_near_best(name: str, table: Comparison) -> bool:
-    """Whether a ranking is at most half a standard error below the best by each metric."""
+    """Whether a ranking is at most half a standard error below the best in each metric."""
     gaps = [column[name].below_best for column in table.values() if name in column]
     return bool(gaps) and not any(gap is not None and gap.p_value < _NEAR for gap in gaps)
 
@@ -127,7 +127,7 @@ def _hashes(data: Dataset) -> Codes:
 
 
 def repeats(data: Dataset, notes: list[str]) -> Indices | None:
-    """Return numbers that equal rows of one list share, None where none are equal; note how many.
+    """Return one number per set of equal rows of a list, or None if all differ; note how many.
 
     Equal rows of different relevance, or in all folds since they are many, were drawn one by one.
     """
@@ -316,7 +316,7 @@ def _key(folds: Folds, data: Dataset) -> dict[str, str]:
 
 
 def record(contest: Contest) -> dict[str, Any]:
-    """Return the metrics of the models on held-out rows, which `hold` reads again."""
+    """Return the held-out scores and fit times of the models, for `hold` to read again."""
     seconds, key = contest.results.seconds, _key(contest.folds, contest.data)
     scores = {name: of_rows.tolist() for name, of_rows in contest.results.scores.items()}
     return {"format": _FORMAT, "key": key, "seconds": seconds, "scores": scores}

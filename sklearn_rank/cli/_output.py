@@ -47,7 +47,7 @@ class Output:
 def checked_output(
     name: str | None, suffixes: Iterable[str], inputs: Iterable[str], *, force: bool
 ) -> Output | None:
-    """Return an output, None for the terminal; InputError if it cannot be written."""
+    """Return an output, or None for the terminal; raise InputError if it cannot be written."""
     if name is None or (name == "-" and "-" in suffixes):
         return None
     path, ends = Path(name), tuple(end for end in suffixes if end != "-")

@@ -84,7 +84,7 @@ def _ranked(data: Dataset, scores: Floats, explain: Any, top: int | None) -> Any
 
 
 def _reasons(model: StoredModel, name: str, X: Any) -> dict[str, Any]:
-    """Return columns of the largest contributions to each score, such as "income +0.31".
+    """Return columns with the largest contributions to each score, such as "income +0.31".
 
     A spreadsheet shows them as they are, also where the name of a column begins like a formula.
     """
@@ -110,5 +110,5 @@ def _reasons(model: StoredModel, name: str, X: Any) -> dict[str, Any]:
 
 
 def _no_formula(text: str) -> str:
-    """Return a text that a spreadsheet shows as it is; the apostrophe can be removed again."""
+    """Return a text that spreadsheets show unchanged; the apostrophe can be removed again."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n", "'")) else text

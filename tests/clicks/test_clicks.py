@@ -128,7 +128,7 @@ def test_a_pair_of_rows_has_the_weight_of_the_paper():
     [
         ([2, 0], [1, 2], [1, 0.5], "clicks of click_weights must be 0 or 1"),
         ([-1, 0], [1, 2], [1, 0.5], "clicks of click_weights must be 0 or 1"),
-        ([1, 0], None, [1, 0.5], "click_weights needs the position of each row"),
+        ([1, 0], None, [1, 0.5], "click_weights requires row positions, counted from 1"),
         ([1, 0], [0, 1], [1, 0.5], "position of click_weights must hold a whole number"),
         ([1, 0], [1.5, 1], [1, 0.5], "position of click_weights must hold a whole number"),
         ([1, 0], [np.nan, 1], [1, 0.5], "position of click_weights must hold a whole number"),

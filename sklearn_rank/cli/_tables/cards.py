@@ -14,7 +14,7 @@ _TRUTH = {"true": ("true", "True", "TRUE", "1"), "false": ("false", "False", "FA
 
 
 def card_of_table(card: Card) -> Card:
-    """Return a card for a table of the columns on it, whose scores are its totals."""
+    """Return the card for a table with only its columns, with totals as scores."""
     variables = []
     for column, variable in enumerate(card.variables):
         groups = variable.groups and tuple(map(_texts, variable.groups))

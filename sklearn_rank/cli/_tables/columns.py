@@ -1,4 +1,4 @@
-"""Columns of a table: their kinds, the forms in which cells are read, and which name rows."""
+"""Columns of a table: their kinds, the formats of cells, and which columns are ids."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Schema:
     zero_based: bool | str = "auto"  # whether indices of a LETOR file, of no other, started at 0
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a schema that no training gives; one of a file can hold anything."""
+        """Raise ValueError for a schema that training cannot produce, as in a damaged file."""
         for mapping in (self.kinds, self.categories, self.summaries, self.formats):
             if not isinstance(mapping, Mapping) or not all(isinstance(k, str) for k in mapping):
                 raise ValueError("parts of its table must map the names of columns")
@@ -151,7 +151,7 @@ class Column:
 
     @cached_property
     def integers(self) -> Any:
-        """The values that are not missing, if there are and all are integers, else none."""
+        """The values that are not missing if all of them are integers, otherwise no values."""
         values = self.cells.dropna()
         if self.content == NUMBER:
             floats = values.to_numpy(dtype=np.float64)
@@ -162,7 +162,7 @@ class Column:
 
     @cached_property
     def parsed(self) -> notation.Cells:
-        """The distinct texts, as what they mean."""
+        """The distinct texts, parsed."""
         return notation.Cells(self.texts[0])
 
     def fits(self, form: str) -> bool:
@@ -170,7 +170,7 @@ class Column:
         return self.is_text and bool(self.parsed.read(form).notna().all())
 
     def has_only(self, mark: str) -> bool:
-        """Return whether all cells are numbers by one decimal mark, and not by the other."""
+        """Return whether all cells are numbers with one decimal mark, but not with the other."""
         if not self.is_text:  # plain numbers, of which fractions have points
             of_text = self.content == NUMBER and self.table.kind == TEXT
             return of_text and mark == "." and bool((self.cells.dropna() % 1 != 0).any())
@@ -182,7 +182,7 @@ class Column:
         return values.reindex(self.texts[1]).reset_index(drop=True)
 
     def note(self, text: str) -> None:
-        """Note something on the column, unless a note begins with it."""
+        """Add a note on the column, unless a note begins with the same text."""
         note = f"column {self.name!r}{text}"
         if not any(earlier.startswith(note) for earlier in self.table.notes):
             self.table.notes.append(note)
@@ -200,7 +200,7 @@ class Column:
     def choose(
         self, mark: str, option: str | None, *, is_sure: bool, keeps: bool = False
     ) -> tuple[str, str]:
-        """Return kind and form, by the decimal mark of the table, and that of the options.
+        """Return kind and form, given the decimal marks of the table and of the options.
 
         Numbers with leading zeros are codes, unless `keeps`.
         """
@@ -230,7 +230,7 @@ class Column:
         return NUMBER, best
 
     def _check_slips(self, best: str, amounts: list[str], days: list[str]) -> None:
-        """Raise InputError if most texts, or all by several forms, are numbers or dates."""
+        """Raise InputError if most texts, or all texts in several forms, are numbers or dates."""
         good = self.parsed.read(best).notna()
         either = np.any([self.parsed.read(form).notna() for form in (*amounts, *days)], axis=0)
         if (len(good) > 1 and good.mean() >= _MOST) or either.all():
@@ -256,7 +256,7 @@ class Column:
                 self._refuse_text(f"seems to hold {what},", bad, hint)
 
     def _decimal(self, forms: list[str], mark: str, is_sure: bool) -> str:
-        """Return the decimal mark where both fit; a note or an error if numbers differ by it.
+        """Return the decimal mark if both fit; if numbers depend on it, add a note or raise.
 
         A mark is one of thousands if many cells have it, each with three digits behind it, and no
         number of 1000 or more lacks it. Where that may be chance, the other columns decide.
@@ -350,14 +350,14 @@ class Column:
     def categories(self, kind: str, trained: Sequence[str] = ()) -> Any:
         """Return the cells as categories, true and false if they are boolean.
 
-        What can only mean a category of training is written like it.
+        Text that can only mean one category of the training table is replaced by that category.
         """
         known = trained or (("false", "true") if kind == BOOLEAN else ())
         return self._spread(pd.Series(matched(self.texts[0], known), dtype="category"))
 
 
 def matched(texts: list[str], trained: Sequence[str]) -> list[str]:
-    """Return texts as those of training that they can only mean: 1 for 1.0, True for TRUE or 1.
+    """Replace texts by the training text that they must mean: 1 for 1.0, True for TRUE or 1.
 
     01 is 1 where neither file has two texts that differ by such zeros.
     """
@@ -438,7 +438,7 @@ def _id_reason(column: Column, kind: str) -> str:
 
 
 def _note_codes(column: Column, kind: str) -> None:
-    """Note a feature that may hold codes."""
+    """Add a note on a feature that may contain codes."""
     name, drop = quote(column.name), f"--drop {quote(column.name)} leaves it out"
     values, texts = column.integers, column.texts[0] if column.is_text else []
     if kind == CATEGORY:

@@ -25,7 +25,7 @@ _CLEARLY_ON_TOP = frozenset(
     | {"bad", "fraud", "default", "malignant", "sick", "spam", "churn"}
     | {"ja", "oui", "si", "sí", "sì", "sim", "tak", "ano", "evet", "да", "はい", "是"}
 )
-"""Names of classes, in lower case, that nobody expects at the bottom of a list."""
+"""Names of classes, in lower case, that clearly belong at the top of a list."""
 
 _MISSING_OUTSIDE_FEATURES = notation.PANDAS_MISSING  # of other columns ? and - are values
 _FEW = 0.1  # share of numbers that are no dates, up to which those of --time are meant as dates
@@ -175,7 +175,7 @@ def _features(table: Table, options: TableOptions) -> list[str]:
 
 
 def _labelled_rows(table: Table, target: str, *, skip: bool) -> Table:
-    """Return the rows that have a target; without `skip` an InputError if others have none."""
+    """Return the rows with a target; without `skip`, raise InputError if some have none."""
     is_missing = Column(table, target, _MISSING_OUTSIDE_FEATURES).texts[1] < 0
     if not is_missing.any():
         return table
@@ -199,7 +199,7 @@ def _codes(table: Table, name: str | None) -> Indices | None:
 def _numbers(
     table: Table, name: str | None, mark: str, when: str, least: float = -np.inf
 ) -> Floats | None:
-    """Return the numbers of a column with a role, none of them missing; None without a column."""
+    """Return the numbers of a column with a role, none of them missing; None if name is None."""
     if name is None:
         return None
     column = Column(table, name)
@@ -212,7 +212,7 @@ def _numbers(
 
 
 def _times(table: Table, roles: TableOptions, schema: Schema) -> Values | None:
-    """Return numbers or dates of --time, read as a feature is, but not one unless it is kept."""
+    """Return the numbers or dates of --time, read in the same way as a feature."""
     name = roles.time
     if name is None:
         return None

@@ -60,7 +60,7 @@ FORMS = {  # of the parts of a day, of which the marks are left out
 
 
 def moment(text: str) -> tuple[str, int]:
-    """Return the words and numbers of the day, "" if it is none, and the time in microseconds.
+    """Return the words and numbers of the day ("" if invalid), and the time in microseconds.
 
     The time is that of UTC where a zone is written.
     """

@@ -36,7 +36,7 @@ def count(number: int, noun: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a message as one line that a terminal can show: files may hold anything."""
+    """Return a message as one printable line, since files may contain anything."""
     words = " ".join(text.split())
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST // 2]} ... {shown[-99:]}"
@@ -46,7 +46,7 @@ def one_line(text: str) -> str:
 def noting(
     notes: list[str], name: str = "", refused: tuple[type[Exception], ...] = (ValueError, TypeError)
 ) -> Iterator[None]:
-    """Make notes of warnings, and an InputError, with a name, of what is refused."""
+    """Turn warnings into notes, and refused exceptions into an InputError with a name."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         # LightGBM 4.6 gives names to the columns of arrays, and misses them when it predicts.

@@ -192,7 +192,7 @@ def plain_numbers(column: Any, missing: frozenset[str]) -> Any:
 
 
 def without(column: Any, missing: frozenset[str]) -> Any:
-    """Return a column without the cells that mean missing, of which True is not 1."""
+    """Return a column with missing-value codes removed; True is not the code 1."""
     if not missing:
         return column
     values = numbers(sorted(missing), ".")
@@ -226,14 +226,14 @@ def numbers(texts: list[str], mark: str) -> Floats:
 
 
 def _span(text: str) -> str:
-    """Return a duration or a time of day as pandas takes it, "" for another text."""
+    """Return a duration or a time of day in the format of pandas, "" for other text."""
     if _CLOCK.fullmatch(text):
         return f"{dates.moment(text)[1]} us"
     return text + ":00" * (text.count(":") == 1) if _DURATION.fullmatch(text) else ""
 
 
 def _amount(text: str, mark: str) -> tuple[float, str | None]:
-    """Return the number and the unit of a text by its decimal mark; None if it is no amount."""
+    """Return number and unit of a text, given the decimal mark; the unit is None if invalid."""
     plain = " ".join(text[:999].translate(_WRITTEN).split())
     match = _AMOUNTS[mark].fullmatch(_ZERO.sub(r"\g<1>0", _NO_CENTS.sub("", plain)))
     if match is None:

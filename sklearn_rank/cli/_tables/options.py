@@ -55,7 +55,7 @@ def _by_name(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def option(names: str, metavar: str, about: str, parse: Any = None, **how: Any) -> click.Option:
-    """Return an option: a flag without a metavar; with points at its end it may be repeated."""
+    """Return an option: without a metavar, a flag; with a metavar that ends in ..., repeatable."""
     if parse:
         how["callback"] = lambda context, option, value: parse(value)
     kind = {"multiple": metavar.endswith("..."), "is_flag": not metavar}

@@ -32,7 +32,7 @@ _ENDINGS = (
     *(".train", ".tsv", ".txt", ".xls", ".xlsx", ".xlsm", *_OF_LETOR),
 )
 _FAULTS = (ValueError, TypeError, KeyError, RuntimeError, zipfile.BadZipFile, SyntaxError)
-"""What readers raise for a file of another kind; parsers of XML, which workbooks are, the last."""
+"""What readers raise for other formats; the last is raised by XML parsers of workbooks."""
 
 _BOMS = [(codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32")]
 _BOMS += [(b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")]
@@ -44,7 +44,7 @@ _FOREIGN = (
     (r"\s*<(!doctype|html|head|body|table|div|\?xml)\b", "HTML or XML; save it as .csv or .xlsx"),
     (rf"{_PACKED}|{_STORED}", "an archive or a foreign file; unpack it, or save it as .csv"),
 )
-"""First bytes of files that are no table here, and what they are."""
+"""First bytes of files that cannot be read, and what these files are."""
 
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "blank": " "}
 _HEAD, _CHUNK, _START, _LEAST = 2**16, 20_000, 1000, 3
@@ -104,7 +104,7 @@ def read_table(options: TableOptions, notes: list[str]) -> Table:
 
 
 def _reader_of(path: Path, form: str | None) -> tuple[Callable[..., Table], str]:
-    """Return the reader, by its form or the first line, and what the file is to it.
+    """Return the reader for the format or the first line, and its name for such files.
 
     An Excel file may be called .csv.
     """
@@ -176,7 +176,7 @@ def _read_json(path: Path, options: TableOptions, notes: list[str]) -> Table:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; `json` would keep the last of the values of a name."""
+    """Return an object; `json` itself would keep the last value of a repeated key."""
     names = [name for name, _ in pairs]
     if len({*names}) < len(names):
         raise ValueError(f"an object has the key {max(names, key=names.count)!r} twice")
@@ -184,7 +184,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _frame_of_json(rows: Any) -> pd.DataFrame:
-    """Return rows that are objects, or lists below a list of names; or that lie in columns."""
+    """Return a frame of rows (objects, or lists after a list of names) or of columns."""
     if isinstance(rows, dict):
         kinds = {*map(type, rows.values())}
         if kinds in ({list}, {dict}):
@@ -200,7 +200,7 @@ def _frame_of_json(rows: Any) -> pd.DataFrame:
 
 
 def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return columns of objects with their types; integers beside missing cells stay exact."""
+    """Infer the types of columns of objects; integers in columns with missing cells stay exact."""
 
     def inferred(column: Any) -> Any:
         is_exact = column.hasnans and pd.api.types.infer_dtype(column) == "integer"
@@ -274,7 +274,7 @@ def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
 def _with_names(
     frame: Any, names: list[str], options: TableOptions, unit: str, notes: list[str]
 ) -> Any:
-    """Return the rows with names, or c1, c2, ...; without rows that repeat the names.
+    """Return the rows with column names, or c1, c2, ..., without repeated header lines.
 
     The index of the frame numbers them, in lines or rows, the unit. Names that are a title, a row
     of units or types below them and one of totals are errors.
@@ -323,7 +323,7 @@ def _with_names(
 
 
 def _first_lines(path: Path, encoding: str | None) -> tuple[list[str], str, str]:
-    """Return the first lines, up to 20 that are no comments, the encoding, and what `sep=` says."""
+    """Return up to 20 first lines without comments, the encoding, and the separator of `sep=`."""
     with open_binary(path) as file:
         head = file.read(_HEAD)
     encoding = _marked_encoding(head) or encoding or "utf-8"
@@ -343,7 +343,7 @@ def _first_lines(path: Path, encoding: str | None) -> tuple[list[str], str, str]
 
 
 def _layout(lines: list[str], option: str) -> tuple[str, int, bool | None]:
-    """Return the mark by which most first lines have equally many cells, and how many names have.
+    """Return the separator by which most first lines agree in width, and the number of names.
 
     The third says whether row names come first, of which the names have none, as in R.
     """
@@ -369,7 +369,7 @@ def _layout(lines: list[str], option: str) -> tuple[str, int, bool | None]:
 
 
 def _cells(lines: Iterable[str], sep: str, *, strict: bool) -> Any:
-    """Return the cells of the lines; several blanks count as one where blanks separate cells."""
+    """Return the cells of the lines; if blanks separate cells, several blanks count as one."""
     # Not `split`, which takes the blank within 1 234 that keeps a number whole for a separator.
     tidy = (re.sub("[ \t]+", " ", line.strip()) + "\n" if sep == " " else line for line in lines)
     return csv.reader(tidy, delimiter=sep, skipinitialspace=True, strict=strict)
@@ -378,7 +378,7 @@ def _cells(lines: Iterable[str], sep: str, *, strict: bool) -> Any:
 def _rows(
     path: Path, text: Iterable[str], layout: tuple[str, int, bool | None], notes: list[str]
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield line and cells of the rows, the names first; notes count the lines that are left out.
+    """Yield line number and cells of each row, header first; notes count the skipped lines.
 
     A comment begins with #, and has not as many cells as the names, before them as most lines.
     """
@@ -420,4 +420,4 @@ FORMATS: dict[str, tuple[str, Callable[..., Table], str]] = {
     "letor": (r"\s*[+-]?[\d.]+(e[+-]?\d+)?\s*(\s(qid|\d+):\S|#|$)", _read_letor, ""),
     "csv": ("", _read_csv, ""),
 }
-"""Patterns of the first line, readers, and what files are to those that don't name them."""
+"""Patterns of the first line, readers, and names of the formats for their errors."""

@@ -45,7 +45,7 @@ class ListLoss:
 
     References
     ----------
-    Tewari2015, eq. 3 (the mean over queries).
+    Tewari2015, sec. 2 (the mean over queries).
 
     Examples
     --------

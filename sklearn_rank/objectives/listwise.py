@@ -88,7 +88,8 @@ class CrossEntropy(ListwiseLoss):
     .. math:: \phi(s, y) = -\sum_j P_y(j) \, (s_j - \log Z_s), \qquad
         P_y(j) = \frac{w_j e^{y_j}}{\sum_l w_l e^{y_l}}, \qquad Z_s = \sum_l w_l e^{s_l}
 
-    where s are the scores of a query, y its relevance and w its row weights. Convex; the gradient
+    where s are the scores of a query, y its relevance and w its row weights (1 in the papers, whose
+    w are coefficients). Tewari2015 writes :math:`P_j(s)` for :math:`P_s(j)`. Convex; the gradient
     is :math:`P_s - P_y` and the curvature :math:`P_s (1 - P_s)`. A constant weight for all rows of
     a query only adds a constant.
 
@@ -119,12 +120,14 @@ class CrossEntropy(ListwiseLoss):
         self, block: Block, scores: Floats, target: Floats, weight: Floats | None
     ) -> tuple[float, Floats]:
         """Return the sum of the losses of the block's queries, and its gradient."""
-        # 1. P_s(j) = w_j e^{s_j} / Z_s of the scores; `target` is P_y of the relevance.
+        # 1. P_s(j) = w_j e^{s_j} / Z_s of the scores, in `share`; `target` is P_y of the relevance,
+        # and `log_total` log Z_s - max s.
         share, shifted, log_total = softmax(block, scores, weight)
         # 2. phi(s, y) = log Z_s - sum_j P_y(j) s_j, as P_y sums to 1 (Tewari2015, sec. 3.1). Both
         # terms are relative to the largest score: neither is a difference of large sums.
         value = float(log_total.sum()) - float(target @ shifted)
-        # 3. d phi / d s_j = P_s(j) - P_y(j).
+        # 3. d phi / d s_j = P_s(j) - P_y(j). X' times it, `pull_back` of the model, is Cao2007's
+        # gradient with respect to the coefficients.
         share -= target
         return value, share
 

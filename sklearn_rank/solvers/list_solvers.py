@@ -43,13 +43,13 @@ class QueryLoss(Protocol):
 
 @dataclass(eq=False)
 class OnlineDescent:
-    r"""Averaged online gradient descent: one loss per step.
+    r"""The state of averaged online gradient descent: one loss per step.
 
-    .. math:: w_{t+1} = \operatorname{prox}_{\eta_t \Omega}(w_t - \eta_t \nabla \ell_t(w_t)),
+    .. math:: w_{t+1} = \operatorname{prox}_{\eta_t \Omega}(w_t - \eta_t \nabla f_t(w_t)),
         \qquad \bar w = \frac1T \sum_{t=1}^T w_t
 
-    with :math:`\Omega` the penalty and the ball of a `Regulariser`. Tewari2015 has neither, and
-    steps of one size.
+    with :math:`f_t` the loss of the query of step t, and :math:`\Omega` the penalty and the ball of
+    a `Regulariser`. Tewari2015 has neither, and steps of one size.
 
     Attributes
     ----------
@@ -73,13 +73,6 @@ class OnlineDescent:
     def average(self) -> Floats:
         r"""The averaged iterate :math:`\bar w`."""
         return self.total / max(self.n_steps, 1)
-
-    def step(self, gradient: Floats, rate: float, regulariser: Regulariser) -> None:
-        """Take step t, of size eta_t = `rate`, given the gradient of loss t at w_t."""
-        # 2. w_t joins the average before it moves.
-        self.total, self.n_steps = self.total + self.coefficients, self.n_steps + 1
-        # 3. w_{t+1} = w_t - eta_t gradient; beyond the paper, penalised and projected.
-        self.coefficients = regulariser.proximal(self.coefficients - rate * gradient, rate)
 
 
 @dataclass(eq=False)
@@ -184,7 +177,7 @@ class RegularisedLBFGS(LinearSolver):
 
 
 class OnlineGradientDescent(LinearSolver):
-    """Averaged online gradient descent, one query per step.
+    """Averaged online gradient descent, one query per step (Tewari2015, sec. 5).
 
     Examples
     --------
@@ -225,9 +218,15 @@ class OnlineGradientDescent(LinearSolver):
         objective, descent, regulariser = problem.function, problem.descent, problem.regulariser
         assert descent is not None
         for query in order:
-            # 1. The gradient of loss t, that of one query, at w_t.
-            gradient = objective.query_gradient(int(query), descent.coefficients)
-            descent.step(gradient, problem.rate(descent.n_steps + 1), regulariser)
-        # 4. The average of w_1 to w_T.
+            # 1. The gradient at w_t of f_t(w) = phi(X w, y), one query: X' grad_s phi.
+            w_t = descent.coefficients
+            gradient = objective.query_gradient(int(query), w_t)
+            # 2. w_t joins the average.
+            descent.total, descent.n_steps = descent.total + w_t, descent.n_steps + 1
+            # 3. w_{t+1} = w_t - eta_t gradient. Beyond the paper: the penalty and the ball, and an
+            # eta_t that may change; there it is constant (Theorem 5, eq. 7).
+            eta_t = problem.rate(descent.n_steps)
+            descent.coefficients = regulariser.proximal(w_t - eta_t * gradient, eta_t)
+        # 4. The average of w_1 to w_T (Theorem 5).
         x = descent.average
         return x, objective(x)[0] + regulariser.penalty(x)

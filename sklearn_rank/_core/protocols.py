@@ -61,7 +61,7 @@ class Objective(Protocol):
 
 @dataclass(frozen=True)
 class PairShares:
-    """The shares of the pairs' exponential mass that a 0/1 weak ranker h orders or ties.
+    """The shares of the mass d~ (Rudin2009, Figure 2) that a 0/1 weak ranker h orders or ties.
 
     Attributes
     ----------

@@ -20,9 +20,11 @@ from sklearn_rank.solvers.coordinate_descent import PushStep, smooth_margin_root
 
 @dataclass
 class SmoothMarginStep:
-    r"""Coordinate ascent on the smooth margin G: step (3c) of RudinSchapire2009, sec. 4.
+    r"""The step of coordinate ascent on the smooth margin G (RudinSchapire2009, sec. 4).
 
-    RankBoost's step until 0 < G < edge with a non-zero model, then a step that never lowers G.
+    RankBoost's step until 0 < G < edge with a non-zero model, then a step that never lowers G. In
+    Figure 1 there it is (3b) and (3c), the latter replaced by eq. 12. `Coordinate.solve` has the
+    step numbers of Rudin2009, whose 3(a) is (3a), 3(c) is (3e), and 3(d) with 3(e) is (3d).
 
     Parameters
     ----------
@@ -50,21 +52,25 @@ class SmoothMarginStep:
 
     def __call__(self, state: ObjectiveState, candidate: Candidate, h: Values) -> float:
         """Return the signed step along h."""
-        # 1. g_t = G(lambda_t) = -ln F(lambda_t) / s_t with s_t = ||lambda_t||_1.
+        # 1. g_t = G(lambda_t) = -ln F(lambda_t) / s_t with s_t = ||lambda_t||_1, and F of the
+        # scaled weights.
         g = self.smooth_margin(state.value)
-        # 2. The edge is r_t = d+ - d-. Outside 0 < g_t < r_t the step is RankBoost's.
+        # 2. The edge is r_t = d+ - d-. Outside 0 < g_t < r_t the step is RankBoost's. The guard
+        # g_t < r_t is ours: without it the root in 3 would not be positive.
         if not self.rankboost.rows.agree(0 < g < abs(candidate.edge)):
             return self.rankboost(state, candidate, h)
-        # 3. Along e_j, F falls by tau(alpha) = F(lambda_t + alpha e_j) / F(lambda_t). alpha_t is
-        # the root of -tau'(alpha) = g_t tau(alpha). An h with a negative edge is turned round.
+        # 3. Along e_j (h), F changes by the factor tau(alpha) = F(lambda_t + alpha e_j) /
+        # F(lambda_t). alpha_t is the root of (11), -tau'(alpha) = g_t tau(alpha). An h with a
+        # negative edge is turned round.
         sign = float(np.sign(candidate.edge))
         shares = state.pair_shares(candidate, h)
         if shares is not None:
-            # 0/1 weak rankers: tau = d+ e^-alpha + d- e^alpha + d0, whose root is (12).
+            # 0/1 weak rankers: tau = d+ e^-alpha + d- e^alpha + d0, and the root is (12).
             step = smooth_margin_root(shares if sign > 0 else shares.flipped(), g)
             return sign * (self.rankboost.bound(h) if np.isinf(step) else step)
         # Other weak rankers: -tau' / tau falls from r_t to the smallest difference of h over
-        # pairs. It has no root above that, and otherwise one by a line search.
+        # pairs. With g_t at or below that difference there is no root; otherwise a line search
+        # finds it.
         bound = self.rankboost.bound(h)
         if self.rankboost.rows.agree(self.smallest_difference(sign * h) >= g):
             return sign * bound

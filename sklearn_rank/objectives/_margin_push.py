@@ -285,7 +285,8 @@ class MarginPush(Push):
         self, part: PartSums, arrays_of: Callable[[_SideSums], list[Floats]], with_second: bool
     ) -> tuple[float, float, list[Floats]]:
         """Return the log of a scale, and the sum of powers and the arrays divided by this scale."""
-        # 1. The heights H and the terms w N^(1-p) H^p of each side, as logarithms.
+        # 1. The heights H (Rudin2009, sec. 2) and the terms w N^(1-p) H^p of each side, as
+        # logarithms.
         weights = by_role(self.preferences.weight[part.rows], part.n_upper)
         heights, log_terms = [], []
         for side in self._sides:

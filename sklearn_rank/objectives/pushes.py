@@ -97,16 +97,22 @@ class SidePush(ExponentialSums, Push):
         return ExponentialState(self, scores, threads)
 
     def value(self, scores: Floats) -> float:
-        """Return J_p of Rudin2009, sec. 2; here p may be infinite."""
-        # 1. The inner sums, sum_i w_i e^{-f_i} of the rows above, once for all rows k of a segment:
-        # e^{-(f_i - f_k)} is a product, e^{-f_i} e^{f_k}.
+        """Return J_p = ln(R_{p,exp}) / p, with R_{p,exp} of Rudin2009, sec. 5; p may be infinite.
+
+        R_{p,exp} is the R_{g,l} of its sec. 2 with the loss l(m) = e^-m and the price g(r) = r^p.
+        """
+        # 1. log sum_i w_i e^{-f_i} of each segment; a scan adds those of the rows above. One sum
+        # does for all rows k of a segment: e^{-(f_i - f_k)} is a product, e^{-f_i} e^{f_k}.
         inner = self._inner_sums(scores)[0]
-        # 2. The largest height, R_max (sec. 9.2), or the sum of the p-th powers.
+        # 2. p = inf: the largest height, R_max,exp (sec. 2; sec. 9.2 discusses its use).
         if np.isinf(self.p):
             outer = self.preferences.reduce(np.maximum, self.sign * scores)
             max_log = float(np.max(outer + self._inner_scan(inner) - self._log_pairs))
             return float(self.preferences.lists.largest(max_log))
+        # 3. log sum_k w_k (N_k / max N)^(1-p) e^{p f_k} of each segment; in the paper, which has
+        # one list of two classes and no weights, only the exponential is not 1.
         outer = self._outer_sums(scores)[0]
+        # 4. The heights to the power p with these factors, their sum over k, its logarithm over p.
         return self._segment_masses(inner, outer)[0]
 
     @available_if(lambda push: np.isfinite(push.p))

@@ -29,9 +29,10 @@ def closed_form_step(shares: PairShares, p: float, smoothing: float) -> float:
 
     .. math:: \alpha = \frac{1}{p + 1} \ln\frac{d_+ + e}{d_- + e}
 
-    where :math:`d_\pm` are the shares of pair mass that the weak ranker orders correctly and
-    incorrectly, and e is `smoothing`. For p = 1 this is RankBoost's step (Freund2003, sec. 3.2); e
-    > 0 keeps it finite when no pair is ordered incorrectly.
+    where :math:`d_\pm` are the shares of the mass d~ (`Coordinate.solve`) that the weak ranker
+    orders correctly and incorrectly, and e is `smoothing`. For p = 1 this is RankBoost's step
+    (Freund2003, sec. 3.2, where :math:`d_+` is :math:`W_-`); e > 0 keeps it finite when no pair is
+    ordered incorrectly.
     """
     ratio = np.log(shares.right + smoothing) - np.log(shares.wrong + smoothing)
     return float(ratio / (p + 1))
@@ -139,10 +140,11 @@ class PushStep:
 def smooth_margin_root(shares: PairShares, g: float) -> float:
     r"""Return the step along a 0/1 weak ranker for the smooth margin g.
 
-    .. math:: \alpha = \ln \frac{2 (1 - g) d_+}{g d_0 + \sqrt{g^2 d_0^2 + 4 (1 - g^2) d_+ d_-}}
+    .. math:: \alpha = \ln \frac{-g d_0 + r}{2 (1 + g) d_-} = \ln \frac{2 (1 - g) d_+}{g d_0 + r},
+        \qquad r = \sqrt{g^2 d_0^2 + 4 (1 + g) (1 - g) d_+ d_-}
 
-    This is RudinSchapire2009, eq. 12, without its cancellation; infinite if every pair is ordered
-    correctly.
+    The first form is RudinSchapire2009, eq. 12; the second is computed, as nothing cancels in it.
+    Infinite if every pair is ordered correctly.
     """
     root = np.sqrt((g * shares.tied) ** 2 + 4 * (1 - g**2) * shares.right * shares.wrong)
     denominator = g * shares.tied + root
@@ -178,38 +180,49 @@ class Coordinate(BoostingSolver):
 
         With i above k, d(i, k) ~ exp(-(f_i - f_k)) is the distribution over pairs, in which a row
         of weight w counts as w rows, and d~(i, k) = d(i, k) (sum_i' d(i', k))^(p - 1) that of
-        Figure 2; at p = 1 they are equal. For other objectives d~ is minus the derivative with
-        respect to the margin. Neither is built: a state has the sums of d~ by row. Steps are those
-        of Figure 2.
+        Rudin2009; at p = 1 they are equal. For other objectives d~ is minus the derivative with
+        respect to the margin. Neither is built: `state` has the sums of d~ by row.
+
+        Step numbers are those of Rudin2009, Figure 2, which writes M_ik for h_i - h_k and lambda
+        for the coefficients of f. Freund2003 writes D(x0, x1) for d(i, k), with i = x1 above
+        k = x0, H for f and Z for z.
         """
+        # 1. Input: the rows, the weak rankers h_j and p are in `problem`; t_max is `n_left`.
         # 2. Initialise f = 0 or, beyond the papers, as an earlier fit has left it; d_1 = d(f).
-        d = problem.state(record.scores())
+        state = problem.state(record.scores())
+        # 3. Loop for t = 1, ..., t_max (here from 0); beyond the papers, it may end earlier.
         for t in range(record.n_left):
-            if t > 0 and t % REFRESH_PERIOD == 0 and d.needs_refresh:
-                d.refresh(record.scores())
-            # 3(a) Get the weak ranking h: it maximises |r|, r = sum d~ (h_i - h_k), or another
-            # gain of the same sums.
-            candidate = problem.search(d)
+            # Not a step of the papers: rounding adds up in a state that is moved in place.
+            if t > 0 and t % REFRESH_PERIOD == 0 and state.needs_refresh:
+                state.refresh(record.scores())
+            # 3(a) Get the weak ranking h: it maximises |r|, r = sum d~ (h_i - h_k), of either sign
+            # as in sec. 5 of Rudin2009, or another gain of the same sums.
+            candidate = problem.search(state)
             if candidate is None:
                 return
             h = problem.weak_rankers.values(candidate)
-            if hasattr(d, "with_masses"):
-                candidate = d.with_masses(candidate, h)
+            # Not a step of the papers: sums over the rows that 3(b) and 3(d) share.
+            if hasattr(state, "with_masses"):
+                candidate = state.with_masses(candidate, h)
             # 3(b) Choose alpha_t, which solves (1) of Rudin2009: the minimum of sum_k (sum_i d
-            # exp(-alpha (h_i - h_k)))^p, smoothed, or that of a bound: see `PushStep`. Beyond the
-            # papers, it is multiplied by the learning rate and kept within the constraints.
-            alpha, is_cut_short = record.step(d, candidate, h)
-            # 3(c) to 3(e) Update f, then d_{t+1} = d exp(-alpha (h_i - h_k)) / z_t, and d~ of it.
-            last_value = d.value
-            alpha = d.advance(candidate, h, alpha) if alpha != 0 else 0.0
+            # exp(-alpha (h_i - h_k)))^p, smoothed, or that of a bound. For a 0/1 h whose shares of
+            # d~ are known it is ln((d+ + e) / (d- + e)) / (p + 1): see `PushStep`.
+            # `SmoothMarginRanker` has another rule. Beyond the papers, alpha_t is multiplied by the
+            # learning rate and kept within the constraints.
+            alpha, is_cut_short = record.step(state, candidate, h)
+            # 3(d), 3(e) z_t = sum d_t exp(-alpha_t (h_i - h_k)), d_{t+1} = d_t exp(-alpha_t (h_i -
+            # h_k)) / z_t, and d~ of it. Beyond the papers, `advance` may shorten the step.
+            last_value = state.value
+            alpha = state.advance(candidate, h, alpha) if alpha != 0 else 0.0
             if alpha == 0:
                 return
-            # 4. The output is in the record: f = sum alpha_t h_t.
-            decrease = last_value - d.value
-            if record.add(Round(candidate.index, alpha, decrease, h), d):
+            # 3(c) lambda_{t+1} = lambda_t + alpha_t e_j, in the record. Its f = sum alpha_t h_t is
+            # 4, the output.
+            decrease = last_value - state.value
+            if record.add(Round(candidate.index, alpha, decrease, h), state):
                 return
             # After a step that constraints cut short the next one may be longer.
-            is_converged = decrease <= problem.tol * max(abs(last_value), abs(d.value), 1.0)
+            is_converged = decrease <= problem.tol * max(abs(last_value), abs(state.value), 1.0)
             if problem.tol > 0 and not is_cut_short and problem.preferences.agree(is_converged):
                 return
 

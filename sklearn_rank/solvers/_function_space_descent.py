@@ -278,8 +278,9 @@ def minimise_in_space(
 
     .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \eta_t \sum_n g_n K_{x_n}
 
-    with g the gradient of the objective with respect to the scores: its double sum over pairs, by
-    row. A start other than 0, weights, the end and the average go beyond it.
+    where :math:`\alpha` is its lambda and g the gradient of the objective with respect to the
+    scores: its double sum over pairs, with :math:`\phi'_- / (m n)`, by row. A start other than 0,
+    weights, the end and the average go beyond it.
 
     Ends after `max_iter` steps, when the norm of the gradient is at most `tol` (if `is_relative`,
     times that at zero), or when the next function is not finite. `x` and `average` of the solution
@@ -287,6 +288,7 @@ def minimise_in_space(
     """
     path, rows, space = Path(start, on_iterate), function.rows, function.space
     with np.errstate(over="ignore", invalid="ignore"):
+        # f_1 = `start`, which is 0 in the paper.
         iterate = Iterate.at(function, path.f)
         value, gradient = iterate.value, space.representer(iterate.slopes)
         # The squared norm of the gradient at zero, which is that at the start if f_1 = 0.
@@ -297,11 +299,13 @@ def minimise_in_space(
         max_square = tol**2 * (max(scale, 0.0) if is_relative else 1.0)
         noise = _rounding_of_square(function, iterate.slopes, gradient)
         for iteration in range(max_iter):
-            # 1. The gradient in the space, alpha f_t + sum_n g_n K_{x_n} of eq. 1.5.
+            # 1. The gradient in the space, f_t^lambda of eq. 3.2: alpha f_t + sum_n g_n K_{x_n},
+            # where g is `slopes`.
             if iteration > 0:
                 gradient = space.representer(iterate.slopes)
             gradient += function.alpha * iterate.f
-            # 2. Its squared norm, which a kernel that is not positive semi-definite makes negative.
+            # Beyond the paper: its squared norm, by which the descent ends. A kernel that is not
+            # positive semi-definite makes it negative.
             square = float(gradient[0] @ gradient[1])
             # Near a narrowly rounded kink the gradient stays large.
             is_stalled = not is_relative and path.is_stalled()
@@ -312,7 +316,8 @@ def minimise_in_space(
             )
             if is_converged or is_indefinite:
                 return path.ends(INDEFINITE if is_indefinite else "", value)
-            # 3. f_{t+1} of eq. 1.5, f_t - eta_t times the gradient, or the end of a line search.
+            # 2. f_{t+1} of eq. 3.2, which is eq. 1.5: f_t - eta_t f_t^lambda (`GivenSteps.move`);
+            # or the end of a line search.
             next_iterate = steps.move(function, iterate, gradient, direction)
             if next_iterate is None:
                 is_far = is_relative and square > STALLED_NORM * abs(scale)

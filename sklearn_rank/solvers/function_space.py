@@ -175,7 +175,7 @@ class GradientDescent(KernelSolver):
     traits = SolverTraits(on_cluster=True, has_steps=True)
 
     def solve(self, problem: KernelProblem, start: Floats, progress: Progress) -> KernelSolution:
-        """Take the steps of Chen2012, eq. 1.5, of sizes eta_t = eta_0 t^-theta."""
+        """Take the steps of Chen2012, eq. 1.5, of sizes eta_0 t^-theta (Prop. 3.8, its eta_1)."""
         # After an earlier fit, which goes beyond the paper, t continues.
         model, n_earlier = problem.model, len(progress.values)
         step_sizes = (float(problem.eta0 * t**-problem.theta) for t in count(n_earlier + 1.0))
@@ -267,10 +267,11 @@ def stochastic_descent(
 ) -> Solution:
     r"""Take gradient steps, each on `batch_size` randomly drawn pairs.
 
-    These are the steps of Chen2012, eq. 1.5, with m sampled pairs (i_j above k_j) instead of all,
+    These are the steps of Chen2012, eq. 1.5, with m sampled pairs (i_j above k_j) instead of all;
+    m is the batch size, not its number of positives, and :math:`\alpha` its lambda:
 
     .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \frac{\eta_t}{m} \sum_j
-        \phi'(f_t(x_{i_j}) - f_t(x_{k_j})) \, (K_{x_{i_j}} - K_{x_{k_j}})
+        \phi'_-(f_t(x_{i_j}) - f_t(x_{k_j})) \, (K_{x_{i_j}} - K_{x_{k_j}})
 
     `start` and the solution are coefficients. The objective before a step is estimated from its
     pairs. Ends after `max_iter` steps, or when the mean estimate of a hundred steps is lower than
@@ -281,21 +282,22 @@ def stochastic_descent(
     square = float(space.element(start)[0] @ space.element(start)[1])
     with np.errstate(over="ignore", invalid="ignore"):
         for eta in islice(step_sizes, problem.max_iter):
-            # 1. The drawn pairs, as positions among their distinct rows.
+            # Beyond the paper: the drawn pairs, as positions among their distinct rows.
             rows, position = np.unique(np.concatenate(draw()), return_inverse=True)
             upper, lower = np.split(position.ravel(), 2)
-            # 2. phi and phi' at their margins; the mean gradient of the scores.
+            # 1. phi and phi'_- at their margins; g, the mean gradient with respect to the scores.
             view = space.at_rows(rows)
             scores = view.scores(path.f)
             losses, slopes = problem.loss.value_and_derivative(scores[upper] - scores[lower])
             by_upper, by_lower = (np.bincount(side, slopes, len(rows)) for side in (upper, lower))
             gradient: Floats = (by_upper - by_lower) / len(upper)
             value = float(losses.mean()) + alpha / 2 * square
-            # 3. f_{t+1}: the terms of the rows are added in place.
+            # 2. f_{t+1} = (1 - eta alpha) f_t - eta sum_n g_n K_{x_n}, added in place.
             decay = 1 - eta * alpha
             f = decay * path.f
             view.add_representer(f, -eta * gradient)
-            # 4. ||f_{t+1}||^2, from the scores of these rows alone.
+            # Beyond the paper: ||f_{t+1}||^2, from the scores of these rows alone, for the next
+            # estimate of the objective.
             square = decay**2 * square - 2 * eta * decay * float(gradient @ scores)
             square += eta**2 * view.square(gradient)
             message = path.accept(f, value)

@@ -119,9 +119,10 @@ def _grow_trees(
 ) -> None:
     r"""Boost symmetric trees until `descent` says to stop.
 
-    With L the objective, f the scores, w the weights, which sum to n, and eta the learning rate,
-    steps 1 to 8 are tree t. Sums over the rows of leaf l are :math:`G_l` of the gradient,
-    :math:`H_l` of the curvature and :math:`N_l` of the weights.
+    With L the objective, f the scores, w the weights, which sum to n, and eta the learning rate (by
+    default that of `Symmetric.learning_rate`), steps 1 to 8 are tree t, counted from 0. Sums over
+    the rows of leaf l are :math:`G_l` of the gradient, :math:`H_l` of the curvature and :math:`N_l`
+    of the weights.
 
     Parameters
     ----------
@@ -142,6 +143,7 @@ def _grow_trees(
     ridge = settings.reg_lambda
     ridge = Symmetric.defaults["reg_lambda"] if ridge is None else ridge
     trees: list[SymmetricTrees] = [] if start is None else [start]
+    # 0. The first scores, f_0: those of the earlier trees, if there are any.
     scores = descent.scores.astype(np.float64)
     held_out_scores = np.zeros(0 if held_out is None else held_out.shape[1])
 
@@ -152,21 +154,24 @@ def _grow_trees(
     for t in range(n_earlier, n_earlier + settings.n_estimators):
         # 1. The gradient: g = dL / df.
         gradient = descent.gradient()[0].astype(np.float64)
-        # 2. Draw the rows and the features that choose the splits.
+        # 2. Draw the rows and the features that choose the splits (70 % and all, `Symmetric.auto`).
+        #    A merged row above 1 % of the weight is always drawn, with `subsample` of its weight.
         drawn_rows = search.draw(subsample, rng.random(len(weight)))
         is_allowed = rng.permutation(n_features) < max(1, round(settings.colsample * n_features))
         search.begin(gradient, drawn_rows, subsample)
         # 3. The scale of the noise is the sampling error of a score, and vanishes as eta t passes
-        #    log n: sigma = sqrt(sum_i g_i^2 / w_i / n) * n / (n + exp(eta t)).
+        #    log n: sigma = sqrt(sum_i g_i^2 / w_i / n) * n / (n + exp(eta t)). It has the eta of
+        #    this fit, for the trees of earlier fits too.
         sigma = np.sqrt((gradient**2 / np.maximum(weight, _LEAST_SHARE * n)).sum() / n)
         sigma *= expit(np.log(n) - rate * t)
         splits: list[LevelSplit] = []
         while n_cuts and len(splits) < settings.max_depth:
-            # 4. Score each cut of all leaves: the cosine of g and the tree with this split,
-            #    (sum_l G_l^2 / (N_l + 3)) / sqrt(sum_l N_l G_l^2 / (N_l + 3)^2).
+            # 4. Score each cut of all leaves: ||g|| times the cosine of g and the tree with this
+            #    split, (sum_l G_l^2 / (N_l + 3)) / sqrt(sum_l N_l G_l^2 / (N_l + 3)^2), with G_l
+            #    and N_l of the drawn rows over the share drawn.
             score = search.scores()
-            # 5. Choose the best cut of each open feature by score + sigma * noise, and the best
-            #    feature with noise drawn anew.
+            # 5. Choose the best cut of each drawn feature by score + sigma * noise, with standard
+            #    normal noise, and the best feature with noise drawn anew.
             cut = search.choose(score, is_allowed, sigma, rng.standard_normal)
             if cut is None:
                 break
@@ -174,11 +179,12 @@ def _grow_trees(
             splits.append(search.split_at(cut))
             search.divide(splits[-1])
         # 7. Values of the leaves, from all rows, by five Newton steps from v = 0:
-        #    v_l <- v_l - G_l / (H_l + lambda), with g and h anew at f + v.
+        #    v_l <- v_l - G_l / (H_l + lambda), with g and h anew at f + v and lambda = `ridge`.
+        #    A step ends in the monotone order, and is halved while it raises L (`leaf_values`).
         leaf, chains = search.leaf, chains_of(splits, search.sign)
         values = rate * leaf_values(descent, scores, leaf, 1 << len(splits), ridge, chains)
+        # 8. Keep the tree and take the step: f <- f + eta v, where `values` is eta v.
         trees.append(_tree(splits, search.bins, leaf, gradient, weight, values))
-        # 8. The step: f <- f + eta v.
         scores = scores + values[leaf]
         if held_out is not None:
             held_out_scores = held_out_scores + values[leaf_of(splits, held_out)]

@@ -185,8 +185,9 @@ class FeatureBlock:
 
         .. math:: \frac{\sum_l G_l^2 / (N_l + q)}{\sqrt{\sum_l N_l G_l^2 / (N_l + q)^2}}
 
-        over the leaves l after the split, with gradients and weights divided by the share drawn.
-        `sign` is the constraint of each feature: children in the wrong order are pooled.
+        over the leaves l after the split, with gradients and weights divided by the share drawn;
+        it is the cosine times the norm of the gradient, the same for all cuts. `sign` is the
+        constraint of each feature: children in the wrong order are pooled.
         """
         assert self._sums is not None
         # Sums of drawn rows with a smaller prior, instead of larger sums: a quotient is the same.

@@ -44,11 +44,8 @@ def ranklib_leaf(split, row, number):
     """Features count from 1; at most the threshold goes left, the third child."""
     while split[0].tag == "feature":
         feature, threshold, left, right = split
-        assert (threshold.tag, left.attrib, right.attrib) == (
-            "threshold",
-            {"pos": "left"},
-            {"pos": "right"},
-        )
+        assert threshold.tag == "threshold"
+        assert (left.attrib, right.attrib) == ({"pos": "left"}, {"pos": "right"})
         split = left if row[int(feature.text) - 1] <= SINGLE(threshold.text) else right
     (output,) = split
     assert output.tag == "output"

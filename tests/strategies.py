@@ -118,13 +118,7 @@ def problems(
     qid = _query_ids(draw, n, queries)
     f = _array(draw, _one_of(draw, _scores(spread)), n)
     order = np.argsort(draw(_numbers_below(256, n)), kind="stable")
-    return Problem(
-        X[order],
-        y[order],
-        None if qid is None else qid[order],
-        None if w is None else w[order],
-        f[order],
-    )
+    return take(Problem(X, y, qid, w, f), order)
 
 
 def bipartite(**options):

@@ -154,12 +154,11 @@ def test_a_workbook_expands_no_entities(tmp_path, capsys, kind):
     secret, path = tmp_path / "secret.txt", tmp_path / "t.xlsx"
     secret.write_text("777777")
     entity = f'<!DOCTYPE worksheet [<!ENTITY a SYSTEM "{secret.as_uri()}">]>'
-    workbook(
-        path,
-        laughs
-        if kind == "entities"
-        else lambda xml: entity + xml.replace("<v>3</v>", "<v>&a;</v>"),
-    )
+
+    def with_file(xml):
+        return entity + xml.replace("<v>3</v>", "<v>&a;</v>")
+
+    workbook(path, laughs if kind == "entities" else with_file)
     out = tmp_path / "m.skops"
     code = main(["train", str(path), "--target", "y", "-o", str(out)])
     text = capsys.readouterr()

@@ -67,9 +67,8 @@ def test_fits_in_eight_threads_equal_fits_one_by_one(name, n_jobs, monkeypatch):
     parallel = Parallel(n_jobs=N_THREADS, prefer="threads")
     found = parallel(delayed(scores_of_fit)(name, seed, n_jobs) for seed in range(N_THREADS))
     np.testing.assert_array_equal(found, expected)
-    monkeypatch.setattr(
-        _parallel, "_MIN_PARALLEL_VALUES", 0
-    )  # threads inside of each, even for few rows
+    # Threads inside of each, even for few rows.
+    monkeypatch.setattr(_parallel, "_MIN_PARALLEL_VALUES", 0)
     found = in_threads(lambda seed: scores_of_fit(name, seed, n_jobs))
     np.testing.assert_array_equal(found, expected)
 

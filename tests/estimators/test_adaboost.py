@@ -14,15 +14,8 @@ N_ROUNDS = 400
 
 def coarse(n_rows, n_features, n_values, seed):
     """Noisy classes, and few distinct values a feature: all see the same thresholds."""
-    X, y = make_classification(
-        n_rows,
-        n_features,
-        n_informative=3,
-        n_redundant=0,
-        flip_y=0.2,
-        weights=[0.6],
-        random_state=seed,
-    )
+    noisy = {"n_informative": 3, "n_redundant": 0, "flip_y": 0.2, "weights": [0.6]}
+    X, y = make_classification(n_rows, n_features, **noisy, random_state=seed)
     low, width = X.min(axis=0), np.ptp(X, axis=0)
     return np.floor((X - low) / width * (n_values - 1e-9)), y
 

@@ -170,15 +170,9 @@ def test_sparse_rows(form):
 @pytest.mark.parametrize("options", [{}, {"weak_ranker": "feature"}, {"weak_ranker": Squares()}])
 def test_rows_held_out_are_no_training_rows(options, seen):
     X, y = make_data(60)
-    ranker = RankBoost(
-        n_estimators=8,
-        n_iter_no_change=2,
-        validation_fraction=0.5,
-        refit_stopped=False,
-        random_state=0,
-        relevance="graded",
-        **options,
-    ).fit(X, y)
+    stopped = {"n_iter_no_change": 2, "validation_fraction": 0.5, "refit_stopped": False}
+    ranker = RankBoost(n_estimators=8, random_state=0, relevance="graded", **stopped, **options)
+    ranker.fit(X, y)
     found = ranker.contributions(seen.train.X)
     np.testing.assert_allclose(found[:, :-1].mean(axis=0), 0, atol=1e-12)
     assert_shapley(ranker, X, seen.train.position, np.ones(60))

@@ -109,12 +109,10 @@ def test_scoring_comes_before_score_p():
     same = fit(make(PNormPushRanker, scoring="ndcg@3"))
     np.testing.assert_array_equal(model.validation_scores_, same.validation_scores_)
     push = fit(make(PNormPushRanker, score_p=8))
-    np.testing.assert_array_equal(
-        push.validation_scores_, fit(make(PNormPushRanker, scoring="push@8")).validation_scores_
-    )
-    assert model.score(X, DATA.target, qid=QID) == 1 - oracles_metrics.push_loss(
-        DATA.target, model.predict(X), 8, qid=QID
-    )
+    named = fit(make(PNormPushRanker, scoring="push@8"))
+    np.testing.assert_array_equal(push.validation_scores_, named.validation_scores_)
+    loss = oracles_metrics.push_loss(DATA.target, model.predict(X), 8, qid=QID)
+    assert model.score(X, DATA.target, qid=QID) == 1 - loss
 
 
 # A parameter like any other -----------------------------------------------------------------

@@ -98,24 +98,43 @@ def fit_problem(ranker, parameters, problem):
     return fit(ranker, parameters, problem.X, problem.y, problem.qid, problem.w)
 
 
-@every_ranker_and_relevance
-@few
-@given(data=st.data())
-def test_the_order_of_the_rows_does_not_matter(ranker, relevance, data):
-    problem, parameters = data.draw(tasks(ranker, relevance))
-    rows = np.array(data.draw(st.permutations(range(len(problem.y)))))
-    shuffled = fit_problem(ranker, parameters, take(problem, rows))
-    assert_same(shuffled, fit_problem(ranker, parameters, problem), problem.X)
+def in_another_order(draw, problem):
+    return take(problem, np.array(draw(st.permutations(range(len(problem.y))))))
 
 
-@every_ranker_and_relevance
-@few
-@given(data=st.data())
-def test_a_weight_is_a_number_of_copies(ranker, relevance, data):
-    problem, parameters = data.draw(tasks(ranker, relevance, weights=("integers", "zeros")))
+def as_copies(draw, problem):
     copies = np.repeat(np.arange(len(problem.y)), problem.w.astype(int))
-    copied = fit_problem(ranker, parameters, take(problem, copies)._replace(w=None))
-    assert_same(copied, fit_problem(ranker, parameters, problem), problem.X)
+    return take(problem, copies)._replace(w=None)
+
+
+def as_one_query(draw, problem):
+    name = draw(st.sampled_from(["q", 7, -1.5]))
+    return problem._replace(qid=np.full(len(problem.y), name))
+
+
+def with_renamed_queries(draw, problem):
+    names = draw(st.permutations([["z", "m", "a"], [3.5, -2.0, 0.0]][draw(st.booleans())]))
+    code = np.unique(problem.qid, return_inverse=True)[1]
+    return problem._replace(qid=np.array(names)[code])
+
+
+SAME_ROWS = {
+    "the order of the rows": ({}, in_another_order),
+    "a weight or copies": ({"weights": ("integers", "zeros")}, as_copies),
+    "one query or none": ({"queries": ("none",)}, as_one_query),
+    "the names of queries": ({"queries": ("integers", "strings")}, with_renamed_queries),
+}
+
+
+@pytest.mark.parametrize("what", SAME_ROWS)
+@every_ranker_and_relevance
+@few
+@given(data=st.data())
+def test_how_rows_are_given_does_not_matter(what, ranker, relevance, data):
+    kinds, rewritten = SAME_ROWS[what]
+    problem, parameters = data.draw(tasks(ranker, relevance, **kinds))
+    other = fit_problem(ranker, parameters, rewritten(data.draw, problem))
+    assert_same(other, fit_problem(ranker, parameters, problem), problem.X)
 
 
 @every_ranker_and_relevance
@@ -163,31 +182,6 @@ def test_two_grades_rank_like_two_classes(ranker, problem, data):
     assume((has_pairs(problem) | absent).all())
     without_offset = scores(binary, problem.X) - binary.offset_
     np.testing.assert_allclose(without_offset, scores(in_grades, problem.X), rtol=1e-7, atol=1e-7)
-
-
-@every_ranker_and_relevance
-@few
-@given(data=st.data())
-def test_one_query_is_no_query(ranker, relevance, data):
-    problem, parameters = data.draw(tasks(ranker, relevance, queries=("none",)))
-    name = data.draw(st.sampled_from(["q", 7, -1.5]))
-    in_one = problem._replace(qid=np.full(len(problem.y), name))
-    model = fit_problem(ranker, parameters, problem)
-    assert_same(model, fit_problem(ranker, parameters, in_one), problem.X)
-
-
-@every_ranker_and_relevance
-@few
-@given(data=st.data())
-def test_the_names_of_the_queries_do_not_matter(ranker, relevance, data):
-    problem, parameters = data.draw(tasks(ranker, relevance, queries=("integers", "strings")))
-    names = data.draw(
-        st.permutations([["z", "m", "a"], [3.5, -2.0, 0.0]][data.draw(st.booleans())])
-    )
-    code = np.unique(problem.qid, return_inverse=True)[1]
-    renamed = problem._replace(qid=np.array(names)[code])
-    model = fit_problem(ranker, parameters, problem)
-    assert_same(model, fit_problem(ranker, parameters, renamed), problem.X)
 
 
 @every_booster

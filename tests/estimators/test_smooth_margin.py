@@ -26,14 +26,9 @@ def after_3000_rounds():
 def test_theorem_6_needs_the_smooth_margin():
     """RankBoost stays at 1/3 while the largest margin is 3/8."""
     margin_variables = np.column_stack([-oracles.THEOREM_6, np.ones(8)])
-    largest = linprog(
-        [0.0] * 8 + [-1.0],
-        A_ub=margin_variables,
-        b_ub=np.zeros(8),
-        A_eq=[[1.0] * 8 + [0.0]],
-        b_eq=[1.0],
-        bounds=[(0, None)] * 8 + [(None, None)],
-    )
+    of_weights = {"A_eq": [[1.0] * 8 + [0.0]], "b_eq": [1.0]}
+    of_weights["bounds"] = [(0, None)] * 8 + [(None, None)]
+    largest = linprog([0.0] * 8 + [-1.0], margin_variables, np.zeros(8), **of_weights)
     assert -largest.fun == pytest.approx(3 / 8, abs=1e-9)
     smooth = after_3000_rounds()
     boost = RankBoost(learning_rate=1, **ROUNDS).fit(X_6, Y_6)
@@ -42,9 +37,8 @@ def test_theorem_6_needs_the_smooth_margin():
     l1_norm = np.abs(smooth.coef_).sum()
     scores = X_6 @ smooth.coef_
     assert smooth.margin_ == pytest.approx(oracles.ranking_margin(scores, l1_norm, Y_6), rel=1e-9)
-    assert smooth.smooth_margin_curve_[-1] == pytest.approx(
-        oracles.smooth_margin(scores, l1_norm, Y_6), rel=1e-9
-    )
+    last = oracles.smooth_margin(scores, l1_norm, Y_6)
+    assert smooth.smooth_margin_curve_[-1] == pytest.approx(last, rel=1e-9)
 
 
 def test_theorem_7_the_smooth_margin_never_falls():
@@ -100,12 +94,8 @@ def test_rounds_equal_the_oracles(weak_ranker, problem):
     )
     expected = [(r.smooth_margin, r.margin) for r in rounds[:n] if np.isfinite(r.margin)]
     if len(expected) == n and n:
-        np.testing.assert_allclose(
-            np.column_stack([ranker.smooth_margin_curve_, ranker.margin_curve_])[:n],
-            expected,
-            rtol=1e-6,
-            atol=1e-6,
-        )
+        found = np.column_stack([ranker.smooth_margin_curve_, ranker.margin_curve_])[:n]
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_data_that_cannot_be_separated_leave_it_rankboost():

@@ -244,11 +244,8 @@ def test_all_constraints_hold_at_once(ranker):
         events = np.bincount(bins, Y, step.bins.n_bins)[: step.bins.n_values]
         assert count.min() >= 0.03 * len(X)
         assert events.min() >= 5
-    np.testing.assert_allclose(
-        sum(step(X[:, j]) for j, step in steps.items()) + model.offset_,
-        model.decision_function(X),
-        atol=1e-12,
-    )
+    total = sum(step(X[:, j]) for j, step in steps.items()) + model.offset_
+    np.testing.assert_allclose(total, model.decision_function(X), atol=1e-12)
     for j, rows in rows_between(X):
         assert (np.diff(model.decision_function(rows)) * [1, -1, 0, 0][j] >= 0).all()
     stages = list(model.staged_decision_function(X))
@@ -301,9 +298,8 @@ def test_missing_special_and_unseen_values():
     assert len(set(model.decision_function(rows))) == 1
     table = pd.DataFrame(X, columns=list("abcd"))
     table["d"] = pd.Categorical(np.array(list("uvwxyz"))[X[:, 3].astype(int)])
-    named = RankBoost(n_estimators=200, weak_ranker=Stumps(special_values={"c": [-99]})).fit(
-        table, Y
-    )
+    named = RankBoost(n_estimators=200, weak_ranker=Stumps(special_values={"c": [-99]}))
+    named.fit(table, Y)
     np.testing.assert_array_equal(named.decision_function(table), model.decision_function(X))
     assert named.category_codes_.positions == (3,)
     assert RankBoost().fit(X, Y).category_codes_ is None

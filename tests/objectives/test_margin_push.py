@@ -37,9 +37,8 @@ def test_each_round_lowers_the_objective_of_the_definition(loss, p, push, y):
     model = fit(y, loss=loss, p=p, push=push, bottom_weight=0.4)
     assert np.all(np.diff(model.objective_curve_) <= 0)
     bottom_weight = 0.4 if push == "both" else 1.0
-    expected = oracles.margin_push(
-        raw_scores(model, X), y.astype(float), QID, WEIGHT, loss, p, push, bottom_weight
-    )
+    rows = raw_scores(model, X), y.astype(float), QID, WEIGHT
+    expected = oracles.margin_push(*rows, loss, p, push, bottom_weight)
     expected = expected[0] if isinstance(expected, tuple) else expected
     assert model.objective_curve_[-1] == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
@@ -47,19 +46,10 @@ def test_each_round_lowers_the_objective_of_the_definition(loss, p, push, y):
 @pytest.mark.parametrize("loss", [loss for loss in LOSSES if MARGIN_LOSSES[loss].is_smooth])
 def test_at_p_1_it_is_the_linear_kernel_ranker(loss):
     """Two estimators, two solvers, one problem: the mean pair loss with a ridge."""
-    push = fit(
-        GRADES,
-        loss=loss,
-        p=1,
-        solver="lbfgs",
-        weak_ranker="feature",
-        alpha=0.3,
-        n_estimators=1000,
-        tol=1e-15,
-    )
-    kernel = KernelPairwiseSGDRanker(
-        loss=loss, kernel="linear", alpha=0.3, solver="lbfgs", tol=1e-9, relevance="graded"
-    ).fit(X, GRADES, qid=QID, sample_weight=WEIGHT)
+    own = {"loss": loss, "alpha": 0.3, "solver": "lbfgs"}
+    push = fit(GRADES, p=1, weak_ranker="feature", n_estimators=1000, tol=1e-15, **own)
+    kernel = KernelPairwiseSGDRanker(kernel="linear", tol=1e-9, relevance="graded", **own)
+    kernel.fit(X, GRADES, qid=QID, sample_weight=WEIGHT)
     np.testing.assert_allclose(push.coef_, kernel.coef_, rtol=1e-4, atol=1e-6)
     assert push.objective_curve_[-1] == pytest.approx(kernel.objective_curve_[-1], rel=1e-9)
 
@@ -102,9 +92,8 @@ def test_a_bottom_without_weight_is_not_looked_at():
 def test_no_gradient_where_no_pair_has_any_loss(push):
     """Both margins are 1, the kink of the hinge loss, where its left derivative is -1."""
     preferences = Preferences.from_labels(np.array([1.0, 0.0, 0.0]), None, np.ones(3))
-    value, gradient = MarginPush(preferences, "hinge", 1, push).value_and_gradient(
-        np.array([1.0, 0.0, 0.0])[preferences.order]
-    )
+    scores = np.array([1.0, 0.0, 0.0])[preferences.order]
+    value, gradient = MarginPush(preferences, "hinge", 1, push).value_and_gradient(scores)
     assert value == 0
     assert not gradient.any()
 
@@ -198,10 +187,8 @@ class Parabola(MarginLoss):
         self.width = width
 
     def value_and_derivative(self, margin):
-        lower = np.clip(-margin, 0, self.width)
-        return lower**2 / (2 * self.width) + np.maximum(
-            -margin - self.width, 0
-        ), -lower / self.width
+        lower, beyond = np.clip(-margin, 0, self.width), np.maximum(-margin - self.width, 0)
+        return lower**2 / (2 * self.width) + beyond, -lower / self.width
 
 
 def test_a_loss_without_curvature_or_bound_offers_none():

@@ -281,11 +281,8 @@ def test_step_equals_the_oracles(push, p, problem, h, scale):
     h = h[: len(problem.y)]
     values = h if scale is None else h * scale
     descent = ScoreState(PUSHES[push](preferences, float(p), 1.0), preferences, problem.f[rows])
-    rule = PushStep(
-        1.0 if push == "ir" else p,
-        oracles.smoothing(*oracle_of(problem)),
-        preferences.largest_difference,
-    )
+    power, smoothing = 1.0 if push == "ir" else p, oracles.smoothing(*oracle_of(problem))
+    rule = PushStep(power, smoothing, preferences.largest_difference)
     step = rule(descent, Candidate(0, 0.0), values[rows])
     values = values.astype(float)
     expected = oracles.exact_step(values, problem.f, *oracle_of(problem), p, push)

@@ -26,14 +26,9 @@ def refit(columns, y, qid=None, w=None, p=1.0, push="top", loss="exponential", a
         return np.zeros(0), function(np.zeros(0))[0]
     c, value = np.zeros(n_columns), math.inf
     while True:  # a run may stop early: a bound that is near leaves its line search no room
-        found = minimize(
-            function,
-            c,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(-longest, longest)] * n_columns,
-            options={"ftol": 1e-14, "gtol": 1e-10, "maxiter": 2000},
-        )
+        how = {"method": "L-BFGS-B", "options": {"ftol": 1e-14, "gtol": 1e-10, "maxiter": 2000}}
+        bounds = [(-longest, longest)] * n_columns
+        found = minimize(function, c, jac=True, bounds=bounds, **how)
         if not found.fun < value:
             return c, value
         c, value = found.x, found.fun

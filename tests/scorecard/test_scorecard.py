@@ -56,18 +56,18 @@ def small():
     return Scorecard(**QUICK).fit(X, Y)
 
 
+SLOW_TO_CHECK = [
+    Scorecard(cv=2, max_terms=2),
+    Scorecard(RankBoost(n_estimators=3), scaling=PDO, cv=2),
+    Scorecard(SmoothMarginRanker(n_estimators=3), points=None, scaling="minmax", cv=2),
+]
+
+
 @pytest.mark.parametrize(
     "scorecard",
     [
         Scorecard(PNormPushRanker(n_estimators=2), cv=2, max_terms=2),
-        pytest.param(Scorecard(cv=2, max_terms=2), marks=pytest.mark.slow),
-        pytest.param(
-            Scorecard(RankBoost(n_estimators=3), scaling=PDO, cv=2), marks=pytest.mark.slow
-        ),
-        pytest.param(
-            Scorecard(SmoothMarginRanker(n_estimators=3), points=None, scaling="minmax", cv=2),
-            marks=pytest.mark.slow,
-        ),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in SLOW_TO_CHECK),
     ],
     ids=str,
 )

@@ -107,13 +107,8 @@ def test_points_and_totals_of_tables():
         }
     )
     expected = [[-2, 2], [3, -1], [1, 0], [-1, 0]]
-    for same in (
-        X,
-        X[["job", "age"]],
-        X.to_numpy(),
-        X.to_numpy().tolist(),
-        X.astype({"job": "category"}),
-    ):
+    array = X.to_numpy()
+    for same in (X, X[["job", "age"]], array, array.tolist(), X.astype({"job": "category"})):
         assert CARD.points(same).tolist() == expected
     assert Card((), 7, 0, (0, 1), 3).totals(np.zeros((2, 3))).tolist() == [7, 7]
 

@@ -35,16 +35,8 @@ def noisy_data(n_rows=30, n_features=3, seed=0):
 def test_gradient_vanishes_at_the_optimum(push, p, problem):
     """Certificate: alpha * coefficient equals the edge of every feature."""
     alpha = 0.3
-    ranker = PNormPushRanker(
-        p=p,
-        push=push,
-        solver="lbfgs",
-        alpha=alpha,
-        weak_ranker="feature",
-        n_estimators=5000,
-        tol=1e-14,
-        relevance="graded",
-    )
+    own = {"p": p, "push": push, "solver": "lbfgs", "alpha": alpha, "weak_ranker": "feature"}
+    ranker = PNormPushRanker(**own, n_estimators=5000, tol=1e-14, relevance="graded")
     ranker.fit(problem.X, problem.y, qid=problem.qid, sample_weight=problem.w)
     f = ranker.predict(problem.X)
     masses = oracles.row_masses(f, problem.y, problem.qid, problem.w, p, push)
@@ -84,14 +76,8 @@ def largest_height(X, y, w, alpha):
     # t is at least every score below.
     rows = LinearConstraint(np.column_stack([-below, np.ones(len(below))]), 0, np.inf)
     start = np.append(np.zeros(d), 1.0)
-    result = minimize(
-        value,
-        start,
-        jac=gradient,
-        constraints=rows,
-        method="SLSQP",
-        options={"maxiter": 2000, "ftol": 1e-12},
-    )
+    how = {"method": "SLSQP", "options": {"maxiter": 2000, "ftol": 1e-12}}
+    result = minimize(value, start, jac=gradient, constraints=rows, **how)
     assert result.success
     return result.fun
 
@@ -203,9 +189,8 @@ def test_the_default_learning_rate_is_for_boosting_alone():
     X, y = noisy_data()
     steps = PNormPushRanker(solver="corrective", n_estimators=3)
     curve = steps.fit(X, y).objective_curve_
-    np.testing.assert_array_equal(
-        steps.set_params(learning_rate=1).fit(X, y).objective_curve_, curve
-    )
+    whole = steps.set_params(learning_rate=1).fit(X, y)
+    np.testing.assert_array_equal(whole.objective_curve_, curve)
     with pytest.raises(ValueError, match=r"learning_rate=0\.2 .* needs solver='coordinate'"):
         steps.set_params(learning_rate=0.2).fit(X, y)
 

@@ -33,14 +33,14 @@ _CONTENTS = {
 FEW_VALUES = 40
 """A text column with more distinct values than this is encoded by its character n-grams."""
 
-# Share of a column's texts from which on the others count as typing errors, and of rows with a
-# value of their own from which on it names rows.
+# Minimum share of a column's texts for the others to count as typing errors, and of rows with a
+# value of their own for the column to look like an id.
 _MOST = 0.9
-_MIN_NUMBERED = 10  # rows, from which on a column of row numbers is recognised
-_WORDS = 3  # that the values of free text have at least, on average
-_MIN_DIFFERENT, _LONG = 50, 10**5  # rows and least value of account numbers
-# Texts from which on it is no chance that all have three digits behind a mark, and how many times
-# the years that a reading of dates has are too many beside those of another.
+_MIN_NUMBERED = 10  # minimum number of rows for a column to look like row numbers
+_WORDS = 3  # minimum mean number of words in free text
+_MIN_DIFFERENT, _LONG = 50, 10**5  # minimum number of rows, and minimum value, of account numbers
+# Minimum number of texts for three digits behind a mark in all to be no coincidence; a reading of
+# dates is rejected if it has more than this many times the years of another.
 _MANY, _MORE_DAYS = 12, 6
 _CODE = re.compile(r"(?=.*\d)[\d\W]+|(.*[\d¼-¾]){2}.*", re.S)  # no letters, or several digits
 _HOUSE_NUMBER = re.compile(r"\d+[^\W\d_]?")

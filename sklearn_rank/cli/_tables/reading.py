@@ -52,7 +52,7 @@ _OBJECTS = "JSON lines, nor a JSON list of objects"
 _MOST_DIGITS = 308  # characters of integers that are floats as well
 _DATA = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|\d+[-/.]\d+[-/.]\d+\b.*", re.I)
 _SEP = re.compile(r'"?sep=(.?)"?', re.I)
-_MOST = 0.9  # share of amounts from which on a column is one of amounts
+_MOST = 0.9  # minimum share of amounts in a column of amounts
 _AMOUNT = re.compile(r"[^\w\[]*\d")  # how numbers and dates begin, in whatever notation
 _SUMS = "tota(ls?|le|al|ux)|sum|summe|somme|suma|gesamt|итого|合計|average|mean|mittelwert|moyenne"
 _TOTAL = re.compile(rf"((grand|sub)[ -]?)?({_SUMS})[\W\d]*", re.I)

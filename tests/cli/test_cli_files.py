@@ -665,6 +665,8 @@ def test_a_category_that_can_mean_two_is_named(tmp_path):
     assert list(data.X["c"]) == ["7", "007", "8", *cells[3:]]
     what = "with values that did not occur in training ('007', 'Oslo'; it had '07', '7', '8')"
     assert f"column 'c': 2 rows {what}" in notes
+    with pytest.raises(InputError, match="'c' holds no value that occurred in training"):
+        read(tmp_path, schema, [], c=["Oslo"] * N)
 
 
 # ---------------------------------------------------------------------------- properties

@@ -194,7 +194,7 @@ def _footnotes(contest: Contest) -> str:
         by = f"{RANK_SCORE}, the partial AUC up to 10 % of the negatives plus a fifth of the AUC"
     about += f" Sorted by {by}"
     if contest.choice is not None and contest.choice.criterion[0].argmax() > 0:
-        about += "; first: the simplest within a standard error of the best, or the ensemble"
+        about += "; first: the simplest within 1/4 standard error of the best, or the ensemble"
     if contest.weights:
         members = listing(f"{100 * share:.0f} % {name}" for name, share in contest.weights.items())
         source = "the other folds" if data.time is None else "earlier periods (at first, equal)"

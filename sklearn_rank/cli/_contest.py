@@ -41,8 +41,8 @@ RANK_SCORE = "rank score"
 
 _FORMAT = "sklearn-rank comparison"
 _AT_THE_TOP = ("tpr", "pauc", "ndcg", "precision", "err", "mrr", "push", "map", "recall")
-_NEAR = 0.62
-"""The p-value of a difference of half a standard error."""
+_NEAR = 0.8
+"""The p-value of a difference of a quarter of a standard error."""
 
 Fold = tuple[Indices, Indices]
 
@@ -75,7 +75,7 @@ def top_metric(names: list[str]) -> str:
 
 
 def is_near_best(name: str, table: Comparison) -> bool:
-    """Whether a ranking is at most half a standard error below the best in each metric."""
+    """Whether a ranking is at most 1/4 standard error below the best in each metric."""
     gaps = [column[name].below_best for column in table.values() if name in column]
     return bool(gaps) and not any(gap is not None and gap.p_value < _NEAR for gap in gaps)
 

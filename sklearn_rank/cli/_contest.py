@@ -252,11 +252,10 @@ def hold(options: TableOptions, folds: Folds, notes: list[str], stored: str = ""
 def _select(
     data: Dataset, scoring: str | None, pipelines: dict[str, Pipeline], results: HeldOut
 ) -> Selection | None:
-    rows, place = results.rows, results.place
+    rows, place, scores = results.rows, results.place, results.scores
     y = rows.y > 0 if data.schema.relevance == "binary" else rows.y
     weight = np.ones(len(y)) if data.weight is None else data.weight[place]
     labels = HeldOutLabels(y, np.asarray(rows.fold), weight, rows.qid)
-    scores = {name: results.scores[name] for name in pipelines}
     kinds = {name: scoring_method(model) == "predict_proba" for name, model in pipelines.items()}
     # Folds that are periods, with an embargo, learn from fewer rows than all others.
     fits = {fold: np.isin(place, train) for fold, (train, _) in enumerate(results.folds)}

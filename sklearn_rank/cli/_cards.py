@@ -130,10 +130,7 @@ def _unfitted(
     """Return a scorecard with the parameters of the options."""
     signs = {name: values[-1] for name, values in monotone.items()}
     unfitted = Scorecard(
-        points=points,
-        max_terms=max_terms,
-        monotonic_cst=signs or None,
-        random_state=seed,
+        points=points, max_terms=max_terms, monotonic_cst=signs or None, random_state=seed
     )
     ranker = unfitted.default_ranker()
     stumps = Stumps(special_values=special or None)
@@ -151,10 +148,9 @@ def _held_out(details: dict[str, Any], positive: str) -> str:
     """Return a line on the metrics of held-out rows."""
     if "held_out_auc" not in details:
         return "no held-out figures: these require one list, and both classes in each fold"
-    return (
-        f"held out: AUC {details['held_out_auc']:.3f}; mean height of the ROC curve up to 5 % FPR "
-        f"{details['held_out_pauc_5']:.3f} (class {positive!r})"
-    )
+    auc, pauc = details["held_out_auc"], details["held_out_pauc_5"]
+    what = "mean height of the ROC curve up to 5 % FPR"
+    return f"held out: AUC {auc:.3f}; {what} {pauc:.3f} (class {positive!r})"
 
 
 def _read(name: str) -> tuple[Card, str]:

@@ -29,7 +29,6 @@ _CLEARLY_ON_TOP = frozenset(
 
 _MISSING_OUTSIDE_FEATURES = notation.PANDAS_MISSING  # of other columns ? and - are values
 _FEW = 0.1  # share of numbers that are no dates, up to which those of --time are meant as dates
-_SOME_ROWS = 20  # from which on it is an error if no category of a column occurred in training
 _STORY = "three kinds of defaulters; only those who never pay can be ranked at the top"
 
 
@@ -331,7 +330,7 @@ def _compare_with_training(X: Any, table: Table, schema: Schema) -> None:
     for name in schema.kinds:
         column, categories = X[name].dropna(), schema.categories.get(name, [])
         new, n_missing = column[~column.isin(categories)], len(X) - len(column)
-        if categories and len(new) == len(column) >= _SOME_ROWS:
+        if categories and len(new) == len(column) >= 20:  # in fewer rows it may be chance
             what = f"holds no value that occurred in training, but {new.iloc[0]!r}; "
             raise table.error(name, f"{what}training had {listing(map(repr, categories), 5)}")
         if categories and len(new):

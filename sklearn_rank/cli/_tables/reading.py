@@ -50,7 +50,6 @@ _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "blank": " "}
 _HEAD, _CHUNK, _START, _LEAST = 2**16, 20_000, 1000, 3
 _OBJECTS = "JSON lines, nor a JSON list of objects"
 _MOST_DIGITS = 308  # characters of integers that are floats as well
-_MAX_CELLS = 2**28  # of a sparse file: 2 GiB of floats
 _DATA = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|\d+[-/.]\d+[-/.]\d+\b.*", re.I)
 _SEP = re.compile(r'"?sep=(.?)"?', re.I)
 _MOST = 0.9  # minimum share of amounts in a column of amounts
@@ -231,7 +230,7 @@ def _read_letor(path: Path, options: TableOptions, notes: list[str]) -> Table:
         written, places = np.unique(dense.indices, return_inverse=True)
         columns = written.tolist()
         shape = dense.shape[0], len(columns)  # an index may be too large to select columns by it
-        if shape[0] * shape[1] > _MAX_CELLS:
+        if shape[0] * shape[1] > 2**28:  # 2 GiB of floats
             raise InputError(f"{path}: {shape[0]} rows x {shape[1]} columns are too many")
         dense = type(dense)((dense.data, places, dense.indptr), shape=shape).toarray()
     frame, target = pd.DataFrame(dense, columns=[f"f{j + 1}" for j in columns]), bunch.target

@@ -929,6 +929,19 @@ def test_numbers_that_may_be_codes_are_noted(tmp_path, code):
     assert any(note.startswith(what) for note in notes)
 
 
+@pytest.mark.parametrize(
+    ("year", "zone", "shown"),
+    [
+        ("9999", "-05:00", "'9999-12-31T23:00-05:00' is read as 01 January 10000"),
+        ("0001", "+02:00", "'0001-12-31T23:00+02:00' is read as 31 December 1"),
+    ],
+)
+def test_the_first_and_the_last_year(tmp_path, year, zone, shown):
+    cells = [f"{year}-{day}T23:00{zone}" for day in ("01-01", "12-31")] * (N // 2)
+    training_data(TableOptions(write(tmp_path, "t", csv(d=cells)), "y"), notes := [])
+    assert any(shown in note for note in notes)
+
+
 def test_truth_in_several_notations_is_one(tmp_path):
     path = write(tmp_path, "t", csv(b=np.resize(["TRUE", "false", "1", "0", "True"], N)))
     data = training_data(TableOptions(path, "y"), [])

@@ -304,9 +304,10 @@ class Column:
             way = "; if day and month are the other way round, write dates as 2024-12-31"
         is_far = not days[best].dt.year.between(1900, 2100).all()  # or of another calendar
         if way or is_short or is_far or "day" not in best:
-            distance = (days[best] - pd.Timestamp(2000, 1, 1)).abs()
-            example = int(distance.argmax()) if is_short or is_far else 0
-            self.note(f": {texts[example]!r} is read as {days[best][example]:%d %B %Y}{way}")
+            example = int(days[best].argmax()) if is_short or is_far else 0
+            text, day = texts[example], days[best][example]
+            # Not `strftime`, which does not take the year 10000 that 9999 is in another zone.
+            self.note(f": {text!r} is read as {day.day:02} {day.month_name()} {day.year}{way}")
         return best
 
     def values(self, kind: str, form: str, when: str = ",") -> Any:

@@ -942,6 +942,12 @@ def test_the_first_and_the_last_year(tmp_path, year, zone, shown):
     assert any(shown in note for note in notes)
 
 
+def test_decimal_years_are_no_months(tmp_path):
+    path = write(tmp_path, "t", csv(x=[f"{2001 + i % 9}.{1 + i % 4}" for i in range(N)]))
+    data = training_data(TableOptions(path, "y"), notes := [])
+    assert (data.schema.kinds["x"], notes) == ("number", [])
+
+
 def test_truth_in_several_notations_is_one(tmp_path):
     path = write(tmp_path, "t", csv(b=np.resize(["TRUE", "false", "1", "0", "True"], N)))
     data = training_data(TableOptions(path, "y"), [])

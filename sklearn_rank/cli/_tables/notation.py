@@ -63,7 +63,8 @@ LIKE_CODE = re.compile(r"[-+]?0\d[\d.,].*|\+\d{7,}|.*\de\d+", re.I)
 _DURATION = re.compile(r"(-?\d+ days?,? ?)?-?\d{1,3}:\d\d(:\d\d(\.\d+)?)?|-?\d+ days?")
 _CLOCK = re.compile(r"\d\d?(:\d\d){0,2}\s?[ap]\.?m\.?", re.I)
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[-+]\d\d:\d\d)?)?")
-_MONTH_YEAR = re.compile(r"(0?[1-9]|1[0-2])\.(19|20)\d\d|(19|20)\d\d\.(0?[1-9]|1[0-2])")
+# 3.2024, and 2024.3 if there is a 2024.10, which is no 2024.1.
+_MONTHS = re.compile(r"(\d\d?\.(19|20)\d\d ?)+|(?=.*\.1[0-2]\b)((19|20)\d\d\.\d\d? ?)+")
 _SOME = 1000  # texts to look at for forms of dates
 _ENOUGH = 50  # texts with a point, of which one shows that it is no mark of thousands
 NOT_WHOLE = 2.0**53
@@ -185,7 +186,7 @@ def plain_numbers(column: Any, missing: frozenset[str]) -> Any:
         values = values.convert_dtypes()
     values = values.reindex(cells.index)
     some = cells[cells.str.contains(".", regex=False, na=False)].iloc[:_ENOUGH].tolist()
-    are_months = all(map(_MONTH_YEAR.fullmatch, some))
+    are_months = _MONTHS.fullmatch(" ".join(some)) is not None
     is_clear = not some or (np.isnan(numbers(some, ",")).any() and not are_months)
     is_code = cells.str.fullmatch(LIKE_CODE.pattern, case=False, na=False)
     return column if not is_clear or is_code.any() else values

@@ -194,7 +194,8 @@ def _footnotes(contest: Contest) -> str:
         by = f"{RANK_SCORE}, the partial AUC up to 10 % of the negatives plus a fifth of the AUC"
     about += f" Sorted by {by}"
     if contest.choice is not None and contest.choice.criterion[0].argmax() > 0:
-        about += "; first: the simplest within 1/4 standard error of the best, or the ensemble"
+        who = "the ensemble; no model is" if contest.order[0] == ENSEMBLE else "the simplest model"
+        about += f"; first: {who} within 1/4 standard error of the best in each column"
     if contest.weights:
         members = listing(f"{100 * share:.0f} % {name}" for name, share in contest.weights.items())
         source = "the other folds" if data.time is None else "earlier periods (at first, equal)"

@@ -333,6 +333,6 @@ def _read(path: str, folds: Folds, data: Dataset) -> HeldOut:
         results = replace(results, scores=scores, seconds=dict(content["seconds"]))
     other = [option for option, value in _key(folds, data).items() if key.get(option) != value]
     if other:
-        what = "rows" if "rows" in other else ", ".join(f"--{option}" for option in other)
+        what = "rows or columns" if "rows" in other else ", ".join(f"--{name}" for name in other)
         raise InputError(f"{path}: was saved for other {what}; run compare again")
     return results

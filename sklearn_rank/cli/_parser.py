@@ -39,9 +39,8 @@ def run(words: list[str]) -> None:
     except click.UsageError as error:
         message = error.format_message().removesuffix(".")
         if isinstance(error, click.NoSuchOption) and error.ctx:
-            options = [param.opts[-1] for param in error.ctx.command.params]
-            options = [name for name in options if name.startswith("--")]
-            message += f"; the options are {listing(options, 99)}"
+            names = (param.opts[-1] for param in error.ctx.command.params)
+            message += f"; the options are {listing((n for n in names if n[:2] == '--'), 99)}"
         if "command" in message:
             names = sorted(commands.commands)
             message = f"{message.partition('. ')[0]}; the commands are {listing(names)}"

@@ -230,7 +230,7 @@ def label_of(category: Any) -> str:
     is_plain = category.isprintable() and category == category.strip() and category
     is_reserved = category in ("missing", "any other") or category.endswith(NOT_SEEN)
     is_clear = is_plain and not is_reserved and not set(category) & set(',"')
-    return category if is_clear else json.dumps(category)
+    return category if is_clear else json.dumps(category, ensure_ascii=False)
 
 
 def class_label(value: Any) -> str:

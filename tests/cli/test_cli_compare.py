@@ -370,7 +370,7 @@ def test_a_stored_run_is_used_for_the_same_rows_and_options_only(claims, capsys)
         assert f"run.json: was saved for other {what}; run compare again" in message
     changed = pd.read_csv("claims.csv").assign(a=claims["a"] + 1e-9)
     changed.to_csv("claims.csv", index=False)
-    assert "was saved for other rows" in fails(train, capsys)
+    assert "was saved for other rows or columns" in fails(train, capsys)
     message = "run.json: is not a run saved by compare -o: its format must be"
     stored = json.loads(Path("run.json").read_text())
     for content in ({**stored, "format": "sklearn_rank.scorecard"}, {}, []):

@@ -417,7 +417,7 @@ def choose_kinds(
             kinds[name] = kind
             forms |= {name: form} if form else {}
     if not kinds:
-        raise InputError(f"{table.path}: no column is left to rank by")
+        raise InputError("; ".join([f"{table.path}: no column is left to rank by", *table.notes]))
     return kinds, forms, mark
 
 

@@ -363,7 +363,7 @@ def test_a_stored_run_is_used_for_the_same_rows_and_options_only(claims, capsys)
     for more, what in (
         (["--cv", "4"], "--cv"),
         (["--seed", "1"], "--seed"),
-        (["--drop", "c"], "rows"),
+        (["--drop", "c"], "rows or columns"),
         (["--param", "learning_rate=0.3"], "--param"),
     ):
         message = fails([*train, *more], capsys)

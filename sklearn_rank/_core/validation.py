@@ -170,7 +170,7 @@ SEED = Described(
 
 
 def _are_folds(value: object) -> bool:
-    """Whether scikit-learn takes a value as folds; a string has a method `split`, too."""
+    """Whether scikit-learn accepts a value as `cv`; strings are excluded, which have `split`."""
     has_folds = hasattr(value, "split") or np.iterable(value)
     return Number(2, integer=True).allows(value) or (has_folds and not isinstance(value, str))
 

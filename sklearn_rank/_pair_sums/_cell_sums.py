@@ -291,7 +291,7 @@ class QueryCells(KeptSums):
     def _evaluate(
         self, role: str, orders: Sequence[int], moments: Floats, weight: Floats
     ) -> Sequence[Floats]:
-        """Return the sums of derivatives of phi of some orders, for rows in a role."""
+        """Return sums of derivatives of phi, of these orders, for rows on one side of the pairs."""
         sums = np.empty((len(orders), self._block.n_items))
         for order, out in zip(orders, sums, strict=True):
             kernel = self._kernels[order]

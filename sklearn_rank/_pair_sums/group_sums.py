@@ -88,7 +88,7 @@ class KeptSums(ABC):
     def _evaluate(
         self, role: str, orders: Sequence[int], moments: Floats, weight: Floats
     ) -> Sequence[Floats]:
-        """Return the sums of derivatives of phi of some orders, for rows in a role."""
+        """Return sums of derivatives of phi, of these orders, for rows on one side of the pairs."""
 
     def heights(self, weight: Floats, side: str) -> Floats:
         """Return the loss of each row's pairs."""

@@ -97,8 +97,8 @@ class ListedPairLoss(Push):
     def value_gradient_slopes(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return L, its gradient, and the absolute slopes instead of the curvature.
 
-        They are multiplied by p. For a loss without second derivatives: the exponential loss, whose
-        second derivative is minus its first, has this curvature.
+        The slopes, multiplied by p, replace the curvature of a loss without second derivatives. For
+        the exponential loss, whose second derivative is minus its first, they equal it.
         """
         value, slope = self._weighted(self.preferences.differences(scores))
         return value, self._sums(slope, -1), self._sums(self.p * np.abs(slope), 1)

@@ -58,7 +58,7 @@ class FitPlan:
     bins : list of FeatureBins or None
         The bins of the features, where the workers hold no values.
     waits : bool
-        Whether each round waits for an answer of the client.
+        Whether each round waits for an answer from the client.
     is_whole : bool
         Whether the features of a worker must be one array.
     fit : str
@@ -66,7 +66,7 @@ class FitPlan:
     tracker : dict
         Address of XGBoost's tracker.
     last_attributes : dict or None
-        Fitted attributes that the fit continues.
+        Fitted attributes from which the fit continues.
     """
 
     estimator: Any

@@ -181,13 +181,13 @@ class FeatureBlock:
         self._sums[:, level.smaller ^ 1] = parents - smaller
 
     def scores(self, level: Level, sign: Indices) -> Floats:
-        r"""Return the score of each cut: the cosine of the gradient and the tree with this split.
+        r"""Return the score of each cut: how similar the gradient and the tree with this split are.
 
         .. math:: \frac{\sum_l G_l^2 / (N_l + q)}{\sqrt{\sum_l N_l G_l^2 / (N_l + q)^2}}
 
         over the leaves l after the split, with gradients and weights divided by the share drawn;
-        it is the cosine times the norm of the gradient, the same for all cuts. `sign` is the
-        constraint of each feature: children in the wrong order are pooled.
+        this is their cosine similarity times the norm of the gradient, which all cuts share. `sign`
+        is the constraint of each feature: children in the wrong order are pooled.
         """
         assert self._sums is not None
         # Sums of drawn rows with a smaller prior, instead of larger sums: a quotient is the same.

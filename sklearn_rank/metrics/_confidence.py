@@ -529,6 +529,6 @@ def _tpr_influence(
     for rows_ in with_both_classes(is_relevant, folds):
         stratum[rows_] = 2 * folds[rows_] + is_relevant[rows_]
     if (stratum < 0).all():
-        raise ValueError("No fold holds both relevant and other rows: the rate is undefined.")
+        raise ValueError("No fold holds both relevant and irrelevant rows: the rate is undefined.")
     of_rows = curve_influence("tpr", max_fpr, is_relevant, rows.score, folds)
     return Influence(float(tpr(qid=folds)), of_rows, stratum)

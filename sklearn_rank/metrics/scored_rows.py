@@ -22,7 +22,7 @@ _MODERATE = 100
 """Binary exponents up to which the largest weight stays as it is: products are far from 1e308."""
 
 NO_PAIR = (
-    "There is no comparable pair: y_true has one value only, or with qid one in each query, so "
+    "There is no comparable pair: y_true has one value only (with qid: one in each query), so "
     "no order is better than another."
 )
 

@@ -366,8 +366,8 @@ class Stumps(BaseEstimator):
                     )
                 if j in bins:
                     raise ValueError(
-                        f"Feature {labels[j]} is in category_order and in category_groups of "
-                        f"{owner}: lists of levels in category_order are groups."
+                        f"Feature {labels[j]} is in both category_order and category_groups of "
+                        f"{owner}: group its levels by lists in category_order."
                     )
                 bins[j] = category_bins(owner, parameter, str(labels[j]), levels, categories[j])
         for j in set(orders) - set(bins):

@@ -373,7 +373,7 @@ class BothState(_MassState):
         return total[0].ravel(), total[1].ravel()
 
     def _move(self, h: Values, step: float, one: Floats, zero: Floats) -> None:
-        """Update the masses, whose sums are `one` and `zero`, and the gradient."""
+        """Update masses and gradient; `one`, `zero`: sums of masses where h is 1 and 0."""
         old_totals = np.array([mass.total for mass in self._masses])
         # Each mass is divided by its old sum as it moves: new sums stay near one.
         total = (one * np.exp(self._exponents * step) + zero) / old_totals

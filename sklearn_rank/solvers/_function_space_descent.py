@@ -36,7 +36,7 @@ class SpaceFunction:
     alpha : float
         The ridge.
     rows : Sums
-        Sums over all rows. Of several processes the first chooses directions and steps.
+        Sums over all rows. With several processes, the first one chooses directions and steps.
     """
 
     space: FunctionSpace
@@ -284,7 +284,7 @@ def minimise_in_space(
 
     Ends after `max_iter` steps, when the norm of the gradient is at most `tol` (if `is_relative`,
     times that at zero), or when the next function is not finite. `x` and `average` of the solution
-    are elements of the space. Of several processes the first decides when it ends.
+    are elements of the space. With several processes, the first decides when it ends.
     """
     path, rows, space = Path(start, on_iterate), function.rows, function.space
     with np.errstate(over="ignore", invalid="ignore"):

@@ -170,7 +170,7 @@ class _Descent:
     def _refit(self, model: _Model) -> _Model:
         """Return the model at the minimum over its coefficients, without zero coefficients.
 
-        Of several processes the first finds the minimum.
+        With several processes, the first one finds the minimum.
         """
         if not len(model.coordinates):
             return model

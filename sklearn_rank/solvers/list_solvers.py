@@ -140,7 +140,7 @@ class LinearSolver(Solver):
 
 
 class RegularisedLBFGS(LinearSolver):
-    """L-BFGS over all queries; projected gradients with a ball or kinks; Newton for few features.
+    """L-BFGS; projected gradients for a norm constraint or l1; Newton's method for few features.
 
     Examples
     --------

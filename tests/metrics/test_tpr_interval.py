@@ -64,7 +64,7 @@ def test_a_ranking_does_not_differ_from_itself():
 
 
 def test_one_class_has_no_share():
-    with pytest.raises(ValueError, match="No fold holds both relevant and other rows"):
+    with pytest.raises(ValueError, match="No fold holds both relevant and irrelevant rows"):
         tpr_at_fpr_interval([0, 0, 1, 1], [1, 2, 3, 4], fold=[0, 0, 1, 1])
     with pytest.raises(ValueError, match="'max_fpr' parameter of compare_tpr_at_fpr"):
         compare_tpr_at_fpr([0, 1], [1, 2], [1, 2], max_fpr=0)

@@ -240,7 +240,7 @@ class ListInCells(KeptSums):
     def _evaluate(
         self, role: str, orders: Sequence[int], moments: Floats, weight: Floats
     ) -> list[Floats]:
-        """Return the sums of derivatives of phi of some orders, for rows in a role."""
+        """Return sums of derivatives of phi, of these orders, for rows on one side of the pairs."""
         cells = [cells for _, cells in self._sides[role]]
 
         def values_at_rows(coefficients: Floats) -> Floats:

@@ -151,7 +151,7 @@ def _checked_roles(table: Table, options: TableOptions) -> TableOptions:
     taken = [name for role in exclusive for name in {*named.get(role, ())}]
     if len({*taken}) < len(taken) or ({*lists["keep"]} - {*lists["category"]}) & {*taken}:
         what = "--target, --qid, --weight, --drop and --category must name different columns"
-        raise InputError(f"{what}, and --keep none of the first four")
+        raise InputError(f"{what}, --keep none of the first four columns")
     if options.embargo and not options.time:
         raise InputError("--embargo requires --time")
     return replace(options, **lists)

@@ -28,7 +28,7 @@ _FORMATS = click.Choice(["csv", "excel", "json", "letor", "parquet"])
 
 
 def split(values: Iterable[str]) -> list[str]:
-    """Return the values of an option that is repeated or has several, separated by commas."""
+    """Return the values of an option that may be repeated or given a comma-separated list."""
     return [part for value in values for part in value.split(",") if part]
 
 

@@ -191,7 +191,7 @@ def to_linear_json(
     if constant != 0 and not drop_constant:
         raise ValueError(
             f"{owner} adds the constant {constant:g} (of the offset in binary mode and "
-            "of scaling), which weights by feature can't express. It does not change the order: "
+            "of scaling), which per-feature weights cannot express. It does not change the order: "
             "drop_constant=True drops it."
         )
     return json.dumps(dict(zip(names, weights.tolist(), strict=True)))

@@ -171,7 +171,7 @@ def test_equal_weights_below_one_have_the_rare_levels_of_none():
         ({"category_order": ["low"]}, r"category_order.* of Stumps must be None or a dict"),
         (
             {"category_order": {"grade": GRADES}, "category_groups": {0: []}},
-            r"in category_order and in category_groups",
+            r"in both category_order and category_groups",
         ),
         ({"monotonic_cst": {"home": 1}}, r"must be 0 for categories, which have no order"),
     ],

@@ -62,7 +62,8 @@ LIKE_CODE = re.compile(r"[-+]?0\d[\d.,].*|\+\d{7,}|.*\de\d+", re.I)
 """Numbers as few programs write them, such as 007, +491511234567 and 3E4: perhaps codes."""
 _DURATION = re.compile(r"(-?\d+ days?,? ?)?-?\d{1,3}:\d\d(:\d\d(\.\d+)?)?|-?\d+ days?")
 _CLOCK = re.compile(r"\d\d?(:\d\d){0,2}\s?[ap]\.?m\.?", re.I)
-_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[-+]\d\d:\d\d)?)?")
+# Of years that 64 bits hold in nanoseconds, which older releases of pandas take.
+_ISO = re.compile(r"(1[7-9]|20)\d\d(-\d\d){2}([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[-+][\d:]{5})?)?")
 # 3.2024, and 2024.3 if there is a 2024.10, which is no 2024.1.
 _MONTHS = re.compile(r"(\d\d?\.(19|20)\d\d ?)+|(?=.*\.1[0-2]\b)((19|20)\d\d\.\d\d? ?)+")
 _SOME = 1000  # texts to look at for forms of dates

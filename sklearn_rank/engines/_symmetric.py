@@ -154,8 +154,9 @@ def _grow_trees(
     for t in range(n_earlier, n_earlier + settings.n_estimators):
         # 1. The gradient: g = dL / df.
         gradient = descent.gradient()[0].astype(np.float64)
-        # 2. Draw the rows and the features that choose the splits (70 % and all, `Symmetric.auto`).
-        #    A merged row above 1 % of the weight is always drawn, with `subsample` of its weight.
+        # 2. Draw the rows and the features that choose the splits, by default 70 % and all
+        #    (`Symmetric.auto`). A merged row above 1 % of the weight is always drawn, with
+        #    `subsample` of its weight. Many categories are ordered anew by rows not drawn.
         drawn_rows = search.draw(subsample, rng.random(len(weight)))
         is_allowed = rng.permutation(n_features) < max(1, round(settings.colsample * n_features))
         search.begin(gradient, drawn_rows, subsample)
@@ -166,9 +167,10 @@ def _grow_trees(
         sigma *= expit(np.log(n) - rate * t)
         splits: list[LevelSplit] = []
         while n_cuts and len(splits) < settings.max_depth:
-            # 4. Score each cut of all leaves: ||g|| times the cosine of g and the tree with this
-            #    split, (sum_l G_l^2 / (N_l + 3)) / sqrt(sum_l N_l G_l^2 / (N_l + 3)^2), with G_l
-            #    and N_l of the drawn rows over the share drawn.
+            # 4. Score each cut of all leaves: ||g|| times the cosine of g and the tree of values
+            #    G_l / (N_l + 3), (sum_l G_l^2 / (N_l + 3)) / sqrt(sum_l N_l G_l^2 / (N_l + 3)^2),
+            #    with G_l and N_l of the drawn rows over the share drawn. Children in an order that
+            #    a constraint forbids get one value. Missing values try both sides.
             score = search.scores()
             # 5. Choose the best cut of each drawn feature by score + sigma * noise, with standard
             #    normal noise, and the best feature with noise drawn anew.
@@ -179,7 +181,8 @@ def _grow_trees(
             splits.append(search.split_at(cut))
             search.divide(splits[-1])
         # 7. Values of the leaves, from all rows, by five Newton steps from v = 0:
-        #    v_l <- v_l - G_l / (H_l + lambda), with g and h anew at f + v and lambda = `ridge`.
+        #    v_l <- v_l - G_l / (H_l + lambda), with g and h anew at f + v and lambda = `ridge`, by
+        #    default 4 curvatures of a row of the rarer class (2 with the logistic loss).
         #    A step ends in the monotone order, and is halved while it raises L (`leaf_values`).
         leaf, chains = search.leaf, chains_of(splits, search.sign)
         values = rate * leaf_values(descent, scores, leaf, 1 << len(splits), ridge, chains)

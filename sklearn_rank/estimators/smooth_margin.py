@@ -52,8 +52,8 @@ class SmoothMarginStep:
 
     def __call__(self, state: ObjectiveState, candidate: Candidate, h: Values) -> float:
         """Return the signed step along h."""
-        # 1. g_t = G(lambda_t) = -ln F(lambda_t) / s_t with s_t = ||lambda_t||_1, and F of the
-        # scaled weights.
+        # 1. g_t = G(lambda_t) = -ln F(lambda_t) / s_t with s_t = ||lambda_t||_1. Scaling
+        # the weights in F is ours.
         g = self.smooth_margin(state.value)
         # 2. The edge is r_t = d+ - d-. Outside 0 < g_t < r_t the step is RankBoost's. The guard
         # g_t < r_t is ours: without it the root in 3 would not be positive.
@@ -65,12 +65,14 @@ class SmoothMarginStep:
         sign = float(np.sign(candidate.edge))
         shares = state.pair_shares(candidate, h)
         if shares is not None:
-            # 0/1 weak rankers: tau = d+ e^-alpha + d- e^alpha + d0, and the root is (12).
+            # 0/1 weak rankers: tau = d+ e^-alpha + d- e^alpha + d0, and the root is (12), rewritten
+            # in `smooth_margin_root`. Ours: with d- = d0 = 0 there is none, and the step is the
+            # longest.
             step = smooth_margin_root(shares if sign > 0 else shares.flipped(), g)
             return sign * (self.rankboost.bound(h) if np.isinf(step) else step)
-        # Other weak rankers: -tau' / tau falls from r_t to the smallest difference of h over
-        # pairs. With g_t at or below that difference there is no root; otherwise a line search
-        # finds it.
+        # Beyond the closed form, other weak rankers: -tau' / tau falls from r_t to the smallest
+        # difference of h over pairs. With g_t at or below that difference there is no root;
+        # otherwise a line search finds it.
         bound = self.rankboost.bound(h)
         if self.rankboost.rows.agree(self.smallest_difference(sign * h) >= g):
             return sign * bound

@@ -123,11 +123,12 @@ class CrossEntropy(ListwiseLoss):
         # 1. P_s(j) = w_j e^{s_j} / Z_s of the scores, in `share`; `target` is P_y of the relevance,
         # and `log_total` log Z_s - max s.
         share, shifted, log_total = softmax(block, scores, weight)
-        # 2. phi(s, y) = log Z_s - sum_j P_y(j) s_j, as P_y sums to 1 (Tewari2015, sec. 3.1). Both
-        # terms are relative to the largest score: neither is a difference of large sums.
+        # 2. phi(s, y) = -sum_j P_y(j) log P_s(j) (Tewari2015, sec. 3.1), which is log Z_s - sum_j
+        # P_y(j) s_j but for a constant of the weights, as P_y sums to 1. Both terms are relative to
+        # the largest score: neither is a difference of large sums.
         value = float(log_total.sum()) - float(target @ shifted)
-        # 3. d phi / d s_j = P_s(j) - P_y(j). X' times it, `pull_back` of the model, is Cao2007's
-        # gradient with respect to the coefficients.
+        # 3. d phi / d s_j = P_s(j) - P_y(j), in place. X' times it, `pull_back` of the model, is
+        # Cao2007's gradient with respect to the coefficients.
         share -= target
         return value, share
 

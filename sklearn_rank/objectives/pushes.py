@@ -104,7 +104,8 @@ class SidePush(ExponentialSums, Push):
         # 1. log sum_i w_i e^{-f_i} of each segment; a scan adds those of the rows above. One sum
         # does for all rows k of a segment: e^{-(f_i - f_k)} is a product, e^{-f_i} e^{f_k}.
         inner = self._inner_sums(scores)[0]
-        # 2. p = inf: the largest height, R_max,exp (sec. 2; sec. 9.2 discusses its use).
+        # 2. p = inf: the largest height, R_max,exp (sec. 2; sec. 9.2 discusses its use). A height
+        # here is sum_i w_i e^{-(f_i - f_k)}, which is the paper's Height(k) with this loss.
         if np.isinf(self.p):
             outer = self.preferences.reduce(np.maximum, self.sign * scores)
             max_log = float(np.max(outer + self._inner_scan(inner) - self._log_pairs))
@@ -112,7 +113,8 @@ class SidePush(ExponentialSums, Push):
         # 3. log sum_k w_k (N_k / max N)^(1-p) e^{p f_k} of each segment; in the paper, which has
         # one list of two classes and no weights, only the exponential is not 1.
         outer = self._outer_sums(scores)[0]
-        # 4. The heights to the power p with these factors, their sum over k, its logarithm over p.
+        # 4. The inner sums to the power p times the outer ones, their sum over k, its logarithm
+        # over p. With side="bottom" the roles of i and k change places.
         return self._segment_masses(inner, outer)[0]
 
     @available_if(lambda push: np.isfinite(push.p))

@@ -276,11 +276,12 @@ def minimise_in_space(
 
     `GivenSteps` are those of Chen2012, eq. 1.5,
 
-    .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \eta_t \sum_n g_n K_{x_n}
+    .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \eta_t \sum_r g_r K_{x_r}
 
-    where :math:`\alpha` is its lambda and g the gradient of the objective with respect to the
-    scores: its double sum over pairs, with :math:`\phi'_- / (m n)`, by row. A start other than 0,
-    weights, the end and the average go beyond it.
+    where r are rows, :math:`\alpha` is its lambda (eq. 1.3 has no half before it) and g the
+    gradient of the objective with respect to the scores: its double sum over pairs, with
+    :math:`\phi'_- / (m n)`, by row. A start other than 0, weights, the end and the average go
+    beyond it.
 
     Ends after `max_iter` steps, when the norm of the gradient is at most `tol` (if `is_relative`,
     times that at zero), or when the next function is not finite. `x` and `average` of the solution
@@ -288,7 +289,7 @@ def minimise_in_space(
     """
     path, rows, space = Path(start, on_iterate), function.rows, function.space
     with np.errstate(over="ignore", invalid="ignore"):
-        # f_1 = `start`, which is 0 in the paper.
+        # f_1 = `start`, which is 0 in the paper, and the sum of step 1 for t = 1.
         iterate = Iterate.at(function, path.f)
         value, gradient = iterate.value, space.representer(iterate.slopes)
         # The squared norm of the gradient at zero, which is that at the start if f_1 = 0.
@@ -299,7 +300,7 @@ def minimise_in_space(
         max_square = tol**2 * (max(scale, 0.0) if is_relative else 1.0)
         noise = _rounding_of_square(function, iterate.slopes, gradient)
         for iteration in range(max_iter):
-            # 1. The gradient in the space, f_t^lambda of eq. 3.2: alpha f_t + sum_n g_n K_{x_n},
+            # 1. The gradient in the space, f_t^lambda of eq. 3.2: alpha f_t + sum_r g_r K_{x_r},
             # where g is `slopes`.
             if iteration > 0:
                 gradient = space.representer(iterate.slopes)

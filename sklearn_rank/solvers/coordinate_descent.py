@@ -180,8 +180,9 @@ class Coordinate(BoostingSolver):
 
         With i above k, d(i, k) ~ exp(-(f_i - f_k)) is the distribution over pairs, in which a row
         of weight w counts as w rows, and d~(i, k) = d(i, k) (sum_i' d(i', k))^(p - 1) that of
-        Rudin2009; at p = 1 they are equal. For other objectives d~ is minus the derivative with
-        respect to the margin. Neither is built: `state` has the sums of d~ by row.
+        Rudin2009, here times the factor of N_k of `SidePush` (1 in one list of two classes) and
+        divided by its sum; at p = 1 they are equal. For other objectives d~ is minus the derivative
+        with respect to the margin. Neither is built: `state` has the sums of d~ by row.
 
         Step numbers are those of Rudin2009, Figure 2, which writes M_ik for h_i - h_k and lambda
         for the coefficients of f. Freund2003 writes D(x0, x1) for d(i, k), with i = x1 above
@@ -195,8 +196,10 @@ class Coordinate(BoostingSolver):
             # Not a step of the papers: rounding adds up in a state that is moved in place.
             if t > 0 and t % REFRESH_PERIOD == 0 and state.needs_refresh:
                 state.refresh(record.scores())
-            # 3(a) Get the weak ranking h: it maximises |r|, r = sum d~ (h_i - h_k), of either sign
-            # as in sec. 5 of Rudin2009, or another gain of the same sums.
+            # 3(a) Get the weak ranking h, h_j of the paper with j = `candidate.index`. It maximises
+            # |r|, r = sum d~ (h_i - h_k), of either sign as in sec. 5 of Rudin2009, with
+            # selection="steepest". With "auto" it has the largest decrease of the objective
+            # (Freund2003, sec. 3.2) or of a bound of it, where the same sums give that.
             candidate = problem.search(state)
             if candidate is None:
                 return
@@ -205,10 +208,10 @@ class Coordinate(BoostingSolver):
             if hasattr(state, "with_masses"):
                 candidate = state.with_masses(candidate, h)
             # 3(b) Choose alpha_t, which solves (1) of Rudin2009: the minimum of sum_k (sum_i d
-            # exp(-alpha (h_i - h_k)))^p, smoothed, or that of a bound. For a 0/1 h whose shares of
-            # d~ are known it is ln((d+ + e) / (d- + e)) / (p + 1): see `PushStep`.
-            # `SmoothMarginRanker` has another rule. Beyond the papers, alpha_t is multiplied by the
-            # learning rate and kept within the constraints.
+            # exp(-alpha (h_i - h_k)))^p. For a 0/1 h it is ln((d+ + e) / (d- + e)) / (p + 1), with
+            # shares of d~ and e = 0: see `PushStep`. Beyond the papers: e > 0, a longest step, the
+            # minimum of a bound where there is no closed form, the rule of `SmoothMarginRanker`,
+            # and then the learning rate and the constraints.
             alpha, is_cut_short = record.step(state, candidate, h)
             # 3(d), 3(e) z_t = sum d_t exp(-alpha_t (h_i - h_k)), d_{t+1} = d_t exp(-alpha_t (h_i -
             # h_k)) / z_t, and d~ of it. Beyond the papers, `advance` may shorten the step.
@@ -216,8 +219,8 @@ class Coordinate(BoostingSolver):
             alpha = state.advance(candidate, h, alpha) if alpha != 0 else 0.0
             if alpha == 0:
                 return
-            # 3(c) lambda_{t+1} = lambda_t + alpha_t e_j, in the record. Its f = sum alpha_t h_t is
-            # 4, the output.
+            # 3(c) lambda_{t+1} = lambda_t + alpha_t e_j, in the record, last since `advance` may
+            # change alpha_t. The record's f = sum alpha_t h_t is 4, the output.
             decrease = last_value - state.value
             if record.add(Round(candidate.index, alpha, decrease, h), state):
                 return

@@ -268,7 +268,8 @@ def stochastic_descent(
     r"""Take gradient steps, each on `batch_size` randomly drawn pairs.
 
     These are the steps of Chen2012, eq. 1.5, with m sampled pairs (i_j above k_j) instead of all;
-    m is the batch size, not its number of positives, and :math:`\alpha` its lambda:
+    m is the batch size, not its number of positives, and :math:`\alpha` its lambda (the paper calls
+    its step over all pairs stochastic; here that means drawn pairs):
 
     .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \frac{\eta_t}{m} \sum_j
         \phi'_-(f_t(x_{i_j}) - f_t(x_{k_j})) \, (K_{x_{i_j}} - K_{x_{k_j}})
@@ -292,7 +293,7 @@ def stochastic_descent(
             by_upper, by_lower = (np.bincount(side, slopes, len(rows)) for side in (upper, lower))
             gradient: Floats = (by_upper - by_lower) / len(upper)
             value = float(losses.mean()) + alpha / 2 * square
-            # 2. f_{t+1} = (1 - eta alpha) f_t - eta sum_n g_n K_{x_n}, added in place.
+            # 2. f_{t+1} = (1 - eta alpha) f_t - eta sum_r g_r K_{x_r}, added in place.
             decay = 1 - eta * alpha
             f = decay * path.f
             view.add_representer(f, -eta * gradient)

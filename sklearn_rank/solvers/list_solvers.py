@@ -217,6 +217,7 @@ class OnlineGradientDescent(LinearSolver):
         """Take one step for each query; return the averaged iterate and its objective."""
         objective, descent, regulariser = problem.function, problem.descent, problem.regulariser
         assert descent is not None
+        # t is the i of sec. 5, and T its n, over all passes.
         for query in order:
             # 1. The gradient at w_t of f_t(w) = phi(X w, y), one query: X' grad_s phi.
             w_t = descent.coefficients
@@ -227,6 +228,6 @@ class OnlineGradientDescent(LinearSolver):
             # eta_t that may change; there it is constant (Theorem 5, eq. 7).
             eta_t = problem.rate(descent.n_steps)
             descent.coefficients = regulariser.proximal(w_t - eta_t * gradient, eta_t)
-        # 4. The average of w_1 to w_T (Theorem 5).
+        # 4. The average of w_1 to w_T (Theorem 5); beyond the paper, its objective.
         x = descent.average
         return x, objective(x)[0] + regulariser.penalty(x)

@@ -39,8 +39,8 @@ def run(words: list[str]) -> None:
     except click.UsageError as error:
         message = error.format_message().removesuffix(".")
         if isinstance(error, click.NoSuchOption) and error.ctx:
-            names = (param.opts[-1] for param in error.ctx.command.params)
-            message += f"; the options are {listing((n for n in names if n[:2] == '--'), 99)}"
+            options = (param.opts[-1] for param in error.ctx.command.params)
+            message += f"; the options are {listing((n for n in options if n[:2] == '--'), 99)}"
         if "command" in message:
             names = sorted(commands.commands)
             message = f"{message.partition('. ')[0]}; the commands are {listing(names)}"

@@ -955,6 +955,11 @@ def test_truth_in_several_notations_is_one(tmp_path):
     assert list(data.X["b"]) == list(np.resize(["true", "false", "true", "false", "true"], N))
 
 
+def test_a_single_column_may_hold_its_own_name(tmp_path):
+    table = read_table(TableOptions(write(tmp_path, "t", b"city\nOslo\ncity\nBergen\n")), [])
+    assert list(table.frame["city"]) == ["Oslo", "city", "Bergen"]
+
+
 def test_a_note_shows_a_number_with_all_marks(tmp_path):
     cells = ["\u22122201", "\u221239,0609", "7"] * (N // 3)
     training_data(TableOptions(write(tmp_path, "t", csv(x=cells)), "y"), notes := [])

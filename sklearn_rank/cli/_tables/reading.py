@@ -292,7 +292,7 @@ def _with_names(
     if len(again) and len(names) > 1:  # files put together
         frame = frame.drop(index=again)
         notes.append(f"{options.data}: dropped {count(len(again), 'repeated header line')}")
-    columns = [set(column) for _, column in frame.iloc[:_START].items()]
+    columns = [set(c) for _, c in frame.drop(again, errors="ignore").iloc[:_START].items()]
     if all(_DATA.fullmatch(a) or (a and a in b) for a, b in zip(names, columns, strict=True)):
         what = f"the first line contains data ({listing(names, 4)}), not column names"
         raise InputError(f"{options.data}: {what}; add them above it, or use --no-header")

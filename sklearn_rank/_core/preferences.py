@@ -199,8 +199,8 @@ class Preferences(Sums):
     @shared_property
     def total_pair_weight(self) -> float:
         """Sum of ``w_i * w_k`` over all comparable pairs."""
-        weight = self.reduce(np.add, self.weight)
-        return self.lists.total(float(weight @ self.scan_above(np.add, weight, 0.0)))
+        weight_sums = self.reduce(np.add, self.weight)
+        return self.lists.total(float(weight_sums @ self.scan_above(np.add, weight_sums, 0.0)))
 
     def log_pair_weight(self, power: float = 1.0) -> float:
         """Return the logarithm of the sum of ``(w_i * w_k) ** power`` over comparable pairs.

@@ -194,10 +194,10 @@ class BlockSums:
     def _sums_at_zero(self, a: Floats, b: Floats, with_second: bool) -> PairSums:
         """Return the sums of one block at scores of zero, where every fit begins."""
         loss, *slopes = (float(x[0]) for x in derivatives(self.loss, np.zeros(1), with_second))
-        w_upper, w_lower = float(a.sum()), float(b.sum())
-        upper = [np.full(len(a), slope * w_lower) for slope in slopes]
-        lower = [np.full(len(b), slope * w_upper) for slope in slopes]
-        return PairSums(loss * w_upper * w_lower, upper[0], lower[0], *upper[1:], *lower[1:])
+        mass_upper, mass_lower = float(a.sum()), float(b.sum())
+        upper = [np.full(len(a), slope * mass_lower) for slope in slopes]
+        lower = [np.full(len(b), slope * mass_upper) for slope in slopes]
+        return PairSums(loss * mass_upper * mass_lower, upper[0], lower[0], *upper[1:], *lower[1:])
 
     def _heights_pair_by_pair(self, f: Floats, a: Floats, g: Floats) -> Floats:
         """Return the heights of the lower rows of one block, pair by pair."""

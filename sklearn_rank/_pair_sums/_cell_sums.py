@@ -270,19 +270,19 @@ class QueryCells(KeptSums):
         sums together.
         """
         moments = self._segment_moments(weight)
-        upper_sums, lower_sums = (self._scan("lower", moments), self._scan("upper", moments))
+        moments_above, moments_below = (self._scan("lower", moments), self._scan("upper", moments))
         for order, rows in enumerate(out, start=1):
             kernel = self._kernels[order]
             if self._slope_sum is None:
-                coefficients = lower_sums @ kernel + (-1) ** order * (upper_sums @ kernel.T)
+                coefficients = moments_below @ kernel + (-1) ** order * (moments_above @ kernel.T)
             else:
-                coefficients = (upper_sums + lower_sums) @ kernel
+                coefficients = (moments_above + moments_below) @ kernel
                 if order == 1:  # phi'(m) = mirror - phi'(-m) for a lower row
                     constants = slice(None, None, self._powers.shape[1])
-                    mass = upper_sums[:, constants].sum(axis=1, keepdims=True)
+                    mass = moments_above[:, constants].sum(axis=1, keepdims=True)
                     coefficients[:, constants] -= self._slope_sum * mass
             self._evaluate_at_rows(coefficients, rows)
-        return float(np.vdot(upper_sums @ self._kernels[0].T, moments))
+        return float(np.vdot(moments_above @ self._kernels[0].T, moments))
 
     def _moments(self, role: str, weight: Floats) -> Floats:
         """Return the moments of the rows above each segment, or below it."""

@@ -42,10 +42,10 @@ def least_squares_heights(f: Floats, a: Floats, g: Floats, rows: Sums = ALL_HERE
     return upper.mass * (upper.mean + score) ** 2 + upper.scatter
 
 
-def with_constant_second(sums: PairSums, w_upper: float, w_lower: float) -> PairSums:
+def with_constant_second(sums: PairSums, mass_upper: float, mass_lower: float) -> PairSums:
     """Add the sums of second derivatives that are 2 for every pair, given the weights."""
-    upper = np.broadcast_to(2.0 * w_lower, sums.upper.shape)
-    lower = np.broadcast_to(2.0 * w_upper, sums.lower.shape)
+    upper = np.broadcast_to(2.0 * mass_lower, sums.upper.shape)
+    lower = np.broadcast_to(2.0 * mass_upper, sums.lower.shape)
     return sums._replace(second_upper=upper, second_lower=lower)
 
 

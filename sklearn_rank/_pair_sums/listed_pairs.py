@@ -267,24 +267,24 @@ class ListedExponential(Push):
 
     def _shares(self, margin: Floats) -> tuple[float, Floats]:
         """Return J_p, and minus its derivatives with respect to the margins, in place."""
-        np.subtract(self._log_weight, margin, out=margin)
+        log_loss = np.subtract(self._log_weight, margin, out=margin)
         if self.p > 1:
-            return self._pushed(margin)
-        max_margin = margin.max()
-        margin -= max_margin
-        np.exp(margin, out=margin)
-        total = margin.sum()
-        margin /= total
-        return float(max_margin + np.log(total)), margin
+            return self._pushed(log_loss)
+        max_log_loss = log_loss.max()
+        log_loss -= max_log_loss
+        share = np.exp(log_loss, out=log_loss)
+        total = share.sum()
+        share /= total
+        return float(max_log_loss + np.log(total)), share
 
     def _pushed(self, log_loss: Floats) -> tuple[float, Floats]:
         """Return the same at p > 1, from the logarithms of the losses."""
         row_of_pair = getattr(self.preferences, self._outer)
-        max_margin = np.full(self.preferences.n_rows, -np.inf)
-        np.maximum.at(max_margin, row_of_pair, log_loss)
-        log_loss -= max_margin[row_of_pair]
+        max_log_loss = np.full(self.preferences.n_rows, -np.inf)
+        np.maximum.at(max_log_loss, row_of_pair, log_loss)
+        log_loss -= max_log_loss[row_of_pair]
         height = self.preferences.sum_by_row(np.exp(log_loss, out=log_loss), self._outer)
-        log_height = max_margin + safe_log(height)
+        log_height = max_log_loss + safe_log(height)
         highest = log_height.max()
         # Infinity times a difference of zero would be NaN.
         power = np.exp(min(self.p, 1e200) * (log_height - highest))

@@ -202,9 +202,9 @@ class LinearModel:
         """
         (low, high), centre = self._ranges, self._centre
         sum_c, sum_cx, sum_cxx = sums
-        squared_mean = np.divide(sum_cx**2, sum_c, out=np.zeros_like(sum_cx), where=sum_c > 0)
+        mean_part = np.divide(sum_cx**2, sum_c, out=np.zeros_like(sum_cx), where=sum_c > 0)
         max_moment = np.minimum(sum_cx + sum_c * (centre - low), sum_c * (high - centre) - sum_cx)
-        bounds = np.minimum(2 * (sum_cxx - squared_mean), (high - low) * max_moment)
+        bounds = np.minimum(2 * (sum_cxx - mean_part), (high - low) * max_moment)
         # Bounds are differences of sums: smaller ones may be rounding alone.
         return np.maximum(bounds, EDGE_ROUNDING * (sum_cxx + sum_c * (high - low) ** 2))
 

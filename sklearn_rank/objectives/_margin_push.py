@@ -303,8 +303,8 @@ class MarginPush(Push):
             power = np.exp(log_term - log_scale)
             total += float(power.sum())
             # 3. dS/dH: the power p - 1 of each height is its term over the height.
-            scale = np.exp(self._log_unit(log_scale))
-            outer = np.divide(power, height / scale, out=np.zeros_like(power), where=height > 0)
+            unit = np.exp(self._log_unit(log_scale))
+            outer = np.divide(power, height / unit, out=np.zeros_like(power), where=height > 0)
             inner, _ = side.by_role(*weights)
             above, below = side.by_role(inner, outer)
             # 4. The chain rule: sums over pairs with the weights of both roles.

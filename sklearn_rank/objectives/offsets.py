@@ -202,13 +202,13 @@ def _cut_by_bins(
         bins[block] = np.minimum((scores[block] - lowest) * scale, _N_BINS - 1)
         weights = signed_weight[block], np.minimum(signed_weight[block], 0.0), None
         sums += [np.bincount(bins[block], weight, _N_BINS) for weight in weights]
-    net_weight, negative_weight, n_rows = rows.total(sums)
+    net_weight, negative_weight, bin_counts = rows.total(sums)
     # 2. The bins that may hold the cut: the smallest possible error in them is small enough.
     errors = np.concatenate([[0.0], np.cumsum(net_weight)])
     error_bound = errors[:-1] + negative_weight
     is_near = error_bound <= errors.min() + 2 * tolerance
-    near_rows, far_bins = np.flatnonzero(is_near[bins]), np.flatnonzero(~is_near & (n_rows > 0))
-    if rows.agree(n_rows[is_near].sum() > n_rows.sum() / 2):
+    near_rows, far_bins = np.flatnonzero(is_near[bins]), np.flatnonzero(~is_near & (bin_counts > 0))
+    if rows.agree(bin_counts[is_near].sum() > bin_counts.sum() / 2):
         return None
     # 3. The cut of their rows, between which each other bin is one row at its middle.
     cut_scores, weights_near = _gathered(scores[near_rows], signed_weight[near_rows], rows)
@@ -221,7 +221,7 @@ def _cut_by_bins(
     is_certain, cut = rows.agree((is_certain, cut))
     if not is_certain or cut is not None:
         return cut if is_certain else None
-    distance = _smallest_gap(scores, bins, n_rows, rounding, rows) / 2
+    distance = _smallest_gap(scores, bins, bin_counts, rounding, rows) / 2
     return lowest - distance if error == 0 else highest + distance
 
 
@@ -239,15 +239,15 @@ def _merge_equal(scores: Floats, signed_weight: Floats) -> tuple[Floats, Floats]
 
 
 def _smallest_gap(
-    scores: Floats, bins: Indices, n_rows: Floats, rounding: float, rows: Sums
+    scores: Floats, bins: Indices, bin_counts: Floats, rounding: float, rows: Sums
 ) -> float:
     """Return the smallest distance above rounding of different scores, 2 where there is none.
 
     Every process sees all scores, a group of bins at a time.
     """
-    bin_group = np.cumsum(n_rows) // _BLOCK_ROWS
+    bin_group = np.cumsum(bin_counts) // _BLOCK_ROWS
     smallest_gap, last_score = np.inf, -np.inf
-    for index in np.unique(bin_group[n_rows > 0]).tolist():
+    for index in np.unique(bin_group[bin_counts > 0]).tolist():
         local_scores = np.unique(scores[bin_group[bins] == index])
         unique_scores = np.unique(np.append(rows.concat(local_scores), last_score))
         gaps = np.diff(unique_scores)  # infinite after the first score, which has none before it

@@ -293,10 +293,10 @@ def minimise_in_space(
         iterate = Iterate.at(function, path.f)
         value, gradient = iterate.value, space.representer(iterate.slopes)
         # The squared norm of the gradient at zero, which is that at the start if f_1 = 0.
-        zero_gradient = gradient
+        gradient_at_zero = gradient
         if path.f.any():
-            zero_gradient = space.representer(Iterate.at(function, 0.0 * path.f).slopes)
-        scale = float(zero_gradient[0] @ zero_gradient[1])
+            gradient_at_zero = space.representer(Iterate.at(function, 0.0 * path.f).slopes)
+        scale = float(gradient_at_zero[0] @ gradient_at_zero[1])
         max_square = tol**2 * (max(scale, 0.0) if is_relative else 1.0)
         noise = _rounding_of_square(function, iterate.slopes, gradient)
         for iteration in range(max_iter):

@@ -188,8 +188,8 @@ def minimise(
         result = run(trace.x)
         settled = not old_value - trace.value > tol * abs(old_value)  # also where the value is NaN
     is_end = (settled and bounds is not None) or not _is_early(result, trace.flat, may_restart)
-    is_last = result.status == 0 or (result.status == _NO_STEP and is_end)
-    converged = is_last if residual is None else trace.is_converged
+    at_minimum = result.status == 0 or (result.status == _NO_STEP and is_end)
+    converged = at_minimum if residual is None else trace.is_converged
     reason = "it is unbounded below" if trace.is_unbounded else str(result.message)
     message = "" if converged else STOPPED if trace.is_stopped else reason
     values = trace.values or [trace.value]

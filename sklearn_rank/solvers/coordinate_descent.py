@@ -66,16 +66,16 @@ def step_to_slope(slope: Slope, target: float, bound: float) -> float:
     With target 0 this minimises a convex function along a line. Where the slope does
     not reach the target inside the bounds, the nearer bound is the answer.
     """
-    start_slope = slope(0.0) - target
-    if start_slope == 0:
+    start_excess = slope(0.0) - target
+    if start_excess == 0:
         return 0.0
     start, fraction = 0.0, _FIRST_BRACKET
     while True:
-        end_step = -np.copysign(fraction * bound, start_slope)
-        end_slope = slope(end_step) - target
-        if end_slope == 0:
+        end_step = -np.copysign(fraction * bound, start_excess)
+        end_excess = slope(end_step) - target
+        if end_excess == 0:
             return float(end_step)
-        if np.sign(end_slope) != np.sign(start_slope):
+        if np.sign(end_excess) != np.sign(start_excess):
             break
         if fraction == 1:
             return float(end_step)

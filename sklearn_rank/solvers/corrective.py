@@ -125,9 +125,9 @@ class _Descent:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._weak_rankers: Ability = problem.weak_rankers
-        columns, zeros = ChosenColumns.none(problem), np.zeros(0)
+        columns, empty = ChosenColumns.none(problem), np.zeros(0)
         no_indices = np.zeros(0, dtype=np.intp)
-        self.model = _Model(no_indices, zeros, zeros, columns, self._value(columns, zeros))
+        self.model = _Model(no_indices, empty, empty, columns, self._value(columns, empty))
 
     def start_from(self, coordinates: list[int], coefficients: Floats, credit: Floats) -> None:
         """Take the model of an earlier fit."""
@@ -261,9 +261,9 @@ class ChosenColumns:
 
     def keep(self, columns: Indices) -> ChosenColumns:
         """Return some of the columns, on the same cells."""
-        problem = copy(self)
-        problem.values = self.values[:, columns]
-        return problem
+        subset = copy(self)
+        subset.values = self.values[:, columns]
+        return subset
 
     def is_chosen(self, h: Mask) -> bool:
         """Whether a column, given on all rows, is a chosen column or the complement of one."""

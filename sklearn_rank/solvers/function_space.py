@@ -249,15 +249,15 @@ class FunctionSpaceLBFGS(KernelSolver):
         if problem.loss.is_smooth:
             yield objective, problem.tol
             return
-        solver_name = "solver='lbfgs' of KernelPairwiseSGDRanker"
-        rounded, width = require(objective.objective, "rounded", solver_name), _WIDEST
+        owner = "solver='lbfgs' of KernelPairwiseSGDRanker"
+        rounded, width = require(objective.objective, "rounded", owner), _WIDEST
         while True:
             value = values[-1] if values else objective.value(f)
             min_width = np.clip(value / 1000, *_NARROWEST)
-            last_width = min(max(problem.tol * value, min_width), _LARGEST_WIDTH)
-            width = max(width, last_width)
+            final_width = min(max(problem.tol * value, min_width), _LARGEST_WIDTH)
+            width = max(width, final_width)
             yield _with_ridge(problem, rounded(width)), (problem.alpha * width / 2) ** 0.5
-            if width <= last_width:
+            if width <= final_width:
                 return
             width *= _RATIO
 

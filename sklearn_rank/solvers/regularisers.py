@@ -122,9 +122,9 @@ class Regulariser(ABC):
         By the first-order condition of convexity, function plus penalty are at most this much
         above their minimum in the ball. Zero means that w is stationary, convex or not.
         """
-        linear, highest = float(gradient @ w) + self.penalty(w), self.highest(gradient)
-        gap = linear + highest
-        return gap if gap > tolerances.GAP_ROUNDING * (abs(linear) + highest) else 0.0
+        value_at_w, highest = float(gradient @ w) + self.penalty(w), self.highest(gradient)
+        gap = value_at_w + highest
+        return gap if gap > tolerances.GAP_ROUNDING * (abs(value_at_w) + highest) else 0.0
 
     @abstractmethod
     def newton(self, w: Floats, gradient: Floats, matrix: Floats, metric: Floats) -> Floats:
@@ -214,11 +214,11 @@ class Lasso(Regulariser):
         """Return the minimum in the ball of quadratic model plus penalty, by its lasso path."""
         # Least-angle regression has absolute tolerances, which suit numbers near 1.
         scale = float(np.sqrt(np.abs(matrix).max())) or 1.0
-        target, gram = (matrix @ w - gradient) / scale, matrix / scale / scale
+        xy, gram = (matrix @ w - gradient) / scale, matrix / scale / scale
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of linearly dependent features
             lars_path = lars_path_gram(
-                target, gram, n_samples=1, alpha_min=self.alpha / scale, method="lasso"
+                xy, gram, n_samples=1, alpha_min=self.alpha / scale, method="lasso"
             )
         knots = np.asarray(lars_path[2]) / scale  # between them the path is linear
         size = np.abs(knots)

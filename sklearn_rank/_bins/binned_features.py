@@ -57,9 +57,9 @@ class SortedValues:
     weight: Floats | None
 
     @classmethod
-    def of(cls, x: Floats, weight: Floats, peers: Sums = ALL_HERE) -> SortedValues:
+    def of(cls, x: Floats, weight: Floats, rows: Sums = ALL_HERE) -> SortedValues:
         """Sort a feature of the rows of all processes, leaving missing values out."""
-        x, weight = peers.concat(x), peers.concat(weight)
+        x, weight = rows.concat(x), rows.concat(weight)
         is_nan = np.isnan(x)
         if is_nan.any():
             x, weight = x[~is_nan], weight[~is_nan]
@@ -242,7 +242,7 @@ class Binning:
         return self.of_sample(rows.X[sample], weight, threads, rows)
 
     def of_sample(
-        self, X: Floats, weight: Floats, threads: ThreadPool | None = None, peers: Sums = ALL_HERE
+        self, X: Floats, weight: Floats, threads: ThreadPool | None = None, rows: Sums = ALL_HERE
     ) -> list[FeatureBins]:
         """Return the bins of each feature, given the rows for quantiles."""
         columns = np.ascontiguousarray(X.T)
@@ -258,18 +258,18 @@ class Binning:
             x = columns[j]
             if len(special):
                 x = np.where(np.isin(x, special), np.nan, x)
-            values = SortedValues.of(x, weight, peers)
+            values = SortedValues.of(x, weight, rows)
             return FeatureBins(values.thresholds(self.max_bins), special)
 
-        if threads is None or peers.collective is not None:  # messages come in one order
+        if threads is None or rows.collective is not None:  # messages come in one order
             return [find(j) for j in range(len(columns))]
         return threads.map(find, len(columns))
 
 
 def encode(X: Floats, order: Indices, bins: Sequence[FeatureBins], threads: ThreadPool) -> Indices:
     """Return the bin of each value of ``X[order]``, shape (n_features, n_rows)."""
-    max_bins = max(feature.n_bins for feature in bins)
-    codes = np.empty((len(bins), len(order)), dtype=np.min_scalar_type(max_bins))
+    most_bins = max(feature.n_bins for feature in bins)
+    codes = np.empty((len(bins), len(order)), dtype=np.min_scalar_type(most_bins))
 
     def fill(block: int) -> None:
         chunk = slice(block * SMALL_BLOCK, (block + 1) * SMALL_BLOCK)

@@ -215,11 +215,11 @@ class FeatureBlock:
         dot = _column_sums(left[0], low) + _column_sums(right[0], high) + single_rows[0] @ mean
         low *= low
         high *= high
-        norm = _column_sums(left[1], low) + _column_sums(right[1], high)
-        norm += single_rows[1] @ mean**2
-        dot, norm = dot[self.cuts], norm[self.cuts]
+        square_norm = _column_sums(left[1], low) + _column_sums(right[1], high)
+        square_norm += single_rows[1] @ mean**2
+        dot, square_norm = dot[self.cuts], square_norm[self.cuts]
         cosine = np.zeros(len(dot))
-        return np.divide(dot, np.sqrt(level.share * norm), out=cosine, where=norm > 0)
+        return np.divide(dot, np.sqrt(level.share * square_norm), out=cosine, where=square_norm > 0)
 
     def split_at(self, cut: int, weight: Floats) -> LevelSplit:
         """Return the split of a cut; `weight` is that of each bin of its feature."""
@@ -361,8 +361,8 @@ class SplitSearch:
         score = np.where(is_allowed[self.cut_feature], score, -np.inf)
         noisy = score + scale * noise(len(score))
         feature_max = np.maximum.reduceat(noisy, self._feature_start)
-        is_largest = np.flatnonzero(noisy == feature_max[self._feature_position])
-        best_cuts = is_largest[np.searchsorted(is_largest, self._feature_start)]
+        largest_cuts = np.flatnonzero(noisy == feature_max[self._feature_position])
+        best_cuts = largest_cuts[np.searchsorted(largest_cuts, self._feature_start)]
         redrawn = score[best_cuts] + scale * noise(len(best_cuts))
         chosen = int(np.argmax(redrawn))
         return int(best_cuts[chosen]) if redrawn[chosen] > -np.inf else None

@@ -29,7 +29,7 @@ _MOST = 1000
 # By the last step --------------------------------------------------------------------------
 
 
-def exact_shapley(model: Any, X: Any) -> Floats | None:
+def own_contributions(model: Any, X: Any) -> Floats | None:
     """Return the contributions of columns to the scores of a member, up to a constant.
 
     A ranker has contributions; those of trees are differences along their paths. None for other
@@ -119,7 +119,7 @@ def background_of(models: Sequence[Any], data: Rows, seed: int) -> dict[str, lis
 
     They do not depend on the order of the rows.
     """
-    if data.X.shape[1] > _MOST or all(exact_shapley(m, data.X[:1]) is not None for m in models):
+    if data.X.shape[1] > _MOST or all(own_contributions(m, data.X[:1]) is not None for m in models):
         return {}
     row_hash = hash_rows(getattr(data.X, "numbers", data.X))
     rows, weight, _, _ = distinct_rows(row_hash, data.y, data.qid, data.weight)

@@ -31,7 +31,7 @@ from sklearn_rank._core.validation import (
     is_data_frame,
 )
 from sklearn_rank.base import BaseRanker
-from sklearn_rank.ensemble.contributions import background_of, exact_shapley, sampled_shapley
+from sklearn_rank.ensemble.contributions import background_of, own_contributions, sampled_shapley
 from sklearn_rank.ensemble.members import (
     FrameRows,
     auto_members,
@@ -409,8 +409,8 @@ class RankingEnsemble(_NamedMembers):
         }
         if self.relevance == "binary":
             preferences = held_out.preferences
-            scores_, positive = selection.scores[preferences.order], held_out.y[preferences.order]
-            attributes["offset_"] = -error_cut(scores_, positive, preferences.weight, preferences)
+            ordered, positive = selection.scores[preferences.order], held_out.y[preferences.order]
+            attributes["offset_"] = -error_cut(ordered, positive, preferences.weight, preferences)
         return attributes
 
     def _fits(self, members: Mapping[str, Any], data: Rows) -> dict[str, partial[Any]]:
@@ -487,10 +487,10 @@ class RankingEnsemble(_NamedMembers):
         return super().contributions(X)
 
     def _divide_scores(self, X: Any) -> tuple[Floats, float]:
-        contributions, mean_score = np.zeros(X.shape), 0.0
+        contributions, constant_sum = np.zeros(X.shape), 0.0
         background = getattr(self, "background_", ())
         for name, member in self.estimators_.items():
-            scores, phi = member_scores(name, member, X), exact_shapley(member, X)
+            scores, phi = member_scores(name, member, X), own_contributions(member, X)
             if phi is None:
                 phi, constant = sampled_shapley(name, member, X, background)
             else:  # rows sum to the score, so that a row tells the constant
@@ -499,8 +499,8 @@ class RankingEnsemble(_NamedMembers):
             # Secants end at the scores: sums of contributions may miss a probability of exactly 1.
             slopes = score_map.secant(constant, scores)
             contributions += weight * slopes[:, np.newaxis] * phi
-            mean_score += weight * float(score_map(constant))
-        return contributions, mean_score
+            constant_sum += weight * float(score_map(constant))
+        return contributions, constant_sum
 
     # Rows ------------------------------------------------------------------------------
 

@@ -257,9 +257,9 @@ def penalties_of(ranker: Any, problem: TreeProblem) -> dict[str, float | None]:
 
     "auto" is None too where the objective is the engine's own, whose curvatures only it knows.
     """
-    names_ = [] if ranker.category_codes_ is None else ranker.category_codes_.categories.values()
+    levels = [] if ranker.category_codes_ is None else ranker.category_codes_.categories.values()
     # The libraries split fewer than four categories one by one: no set of them is chosen.
-    splits_sets = ranker.engine_in_use.needs_package and any(len(names) >= 4 for names in names_)
+    splits_sets = ranker.engine_in_use.needs_package and any(len(names) >= 4 for names in levels)
     penalties: dict[str, float | None] = {}
     for name, factor in units_of(ranker.loss_in_use, splits_sets).items():
         value = getattr(ranker, name)

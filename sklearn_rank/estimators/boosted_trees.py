@@ -329,7 +329,7 @@ class BoostedTreesRanker(TreeParameters):
         if self.relevance == "graded":
             return None
         y, weight, data = problem.data.y, problem.data.weight, problem.data
-        is_balanced = (
+        balances_classes = (
             not self._has_own_objective
             and not is_listwise(self.loss_in_use)
             and as_margin_loss(self.loss_in_use).factorises
@@ -338,7 +338,7 @@ class BoostedTreesRanker(TreeParameters):
         )
 
         def offset(scores: Floats, rows: Indices) -> float:
-            if is_balanced:
+            if balances_classes:
                 return balancing_offset(scores, y[rows], np.log(weight[rows]), data)
             return -error_cut(scores, y[rows], weight[rows], data)
 

@@ -285,7 +285,7 @@ class PNormPushRanker(BoostingRanker):
         return push.in_threads(threads) if threads and hasattr(push, "in_threads") else push
 
     @property
-    def _is_balanced(self) -> bool:
+    def _balances_classes(self) -> bool:
         return self._is_exponential and self.p == 1 and self.push != "ir"  # RankBoost's scores
 
     def _check_combination(self) -> None:

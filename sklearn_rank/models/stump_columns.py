@@ -130,7 +130,7 @@ class StumpColumns:
         self._missing_bin = missing_bin = np.array([feature.missing for feature in bins])
         is_separable = missing_bin < depth  # a last bin without rows may be beyond `depth`
         is_separable[is_separable] = is_usable[is_separable, missing_bin[is_separable]]
-        self._has_missing_bin, has_both = is_separable, both_sides & is_separable
+        self._separates_missing, has_both = is_separable, both_sides & is_separable
         # -1, a bin whose sums are never used, where they have one side only.
         self._shared_missing = np.where(has_both, missing_bin, -1)
         n_sides = 2 if has_both.any() else 1
@@ -348,7 +348,7 @@ class StumpColumns:
         one_group = np.array([0, len(self._weight)])
         bin_weight = self._sums.sum_by_bin(RowGradient(self._weight, one_group))[0]
         bin_weight = np.array(self._rows.total(bin_weight))
-        is_excluded = ~self._has_missing_bin & (self._missing_bin < self._shape[1])
+        is_excluded = ~self._separates_missing & (self._missing_bin < self._shape[1])
         bin_weight[is_excluded, self._missing_bin[is_excluded]] = 0.0
         feature_weight = bin_weight.sum(axis=1, keepdims=True)
         return np.divide(bin_weight, feature_weight, out=bin_weight, where=feature_weight > 0)
@@ -368,7 +368,7 @@ class StumpColumns:
         for rule in np.flatnonzero(is_subset).tolist():
             members = subsets[subset[rule]]
             neutral[rule] = self._share_by_bin[feature[rule], : len(members)] @ members
-        neutral[self._has_missing_bin[feature]] = np.nan
+        neutral[self._separates_missing[feature]] = np.nan
         return StumpRules(feature, first_bin, right, subset, subsets, subset_feature, bins, neutral)
 
 

@@ -312,16 +312,16 @@ class StepTable:
     def __init__(self, steps: Sequence[StepFunction]) -> None:
         self.steps = steps
         self.features = np.array([step.feature for step in steps], dtype=np.intp)
-        is_numeric = [step.bins.categories is None and not len(step.bins.special) for step in steps]
-        self._numeric = np.flatnonzero(is_numeric)
-        self._not_numeric = np.flatnonzero(np.logical_not(is_numeric)).tolist()
-        numeric_steps = [steps[index] for index in self._numeric.tolist()]
+        is_plain = [step.bins.categories is None and not len(step.bins.special) for step in steps]
+        self._plain = np.flatnonzero(is_plain)
+        self._not_plain = np.flatnonzero(np.logical_not(is_plain)).tolist()
+        plain_steps = [steps[index] for index in self._plain.tolist()]
         # A feature with a stump of missing values alone has a threshold that no value exceeds.
         tables = [
             (step.bins.thresholds, step.values)
             if len(step.bins.thresholds)
             else (np.array([np.inf]), np.insert(step.values, 1, 0.0))
-            for step in numeric_steps
+            for step in plain_steps
         ]
         self.thresholds = np.concatenate([np.zeros(0), *(thresholds for thresholds, _ in tables)])
         self._values = np.concatenate([np.zeros(0), *(values for _, values in tables)])
@@ -331,15 +331,15 @@ class StepTable:
     def score_few(self, X: Floats) -> Floats:
         """Return the scores of a few rows, with all comparisons at once."""
         values = np.zeros((X.shape[0], len(self.steps) + 1))
-        values[:, self._numeric] = self._look_up(X)
-        for index in self._not_numeric:
+        values[:, self._plain] = self._look_up(X)
+        for index in self._not_plain:
             values[:, index] = self.steps[index](X[:, self.steps[index].feature])
         # A running sum adds one after the other, as for many rows; `sum` would not.
         return np.asarray(np.cumsum(values, axis=1)[:, -1])
 
     def _look_up(self, X: Floats) -> Floats:
         """Return the value of each plain step function."""
-        x, start = X[:, self.features[self._numeric]], self._start
+        x, start = X[:, self.features[self._plain]], self._start
         is_above = np.repeat(x, self._n_thresholds, axis=1) > self.thresholds
         bins = np.add.reduceat(is_above, start, axis=1, dtype=np.intp)
         bins = np.where(np.isnan(x), self._n_thresholds + 1, bins)

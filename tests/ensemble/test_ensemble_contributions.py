@@ -175,7 +175,7 @@ def along_the_path(forest, row, probability):
 
 def test_forests_are_divided_along_the_path():
     forest = RandomForestClassifier(**FOREST).fit(X, Y)
-    found = module.exact_shapley(forest, X)
+    found = module.own_contributions(forest, X)
     for row, parts in zip(X[:20], found, strict=False):
         expected = along_the_path(forest, row, lambda value: value[0, 1] / value[0].sum())
         np.testing.assert_allclose(parts, expected, atol=1e-12)
@@ -188,8 +188,8 @@ def test_features_of_a_pipeline_are_summed_to_its_columns():
     forest = make_pipeline(PREPARED, ExtraTreesClassifier(**FOREST)).fit(FRAME, Y)
     columns = module.columns_of_features([("prepared", PREPARED)], np.arange(5))
     assert columns.tolist() == [4, 4, 4, 3, 0, 1, 2]
-    found = module.exact_shapley(forest, module.FrameRows(FRAME))
-    features = module.exact_shapley(forest[-1], PREPARED.transform(FRAME))
+    found = module.own_contributions(forest, module.FrameRows(FRAME))
+    features = module.own_contributions(forest[-1], PREPARED.transform(FRAME))
     np.testing.assert_allclose(found[:, 4], features[:, :3].sum(axis=1))
     np.testing.assert_allclose(found[:, [3, 0, 1, 2]], features[:, 3:])
 
@@ -205,7 +205,7 @@ def test_features_of_a_pipeline_are_summed_to_its_columns():
 def test_other_steps_are_sampled(step):
     values = np.round(X)
     model = make_pipeline(step, DecisionTreeClassifier(max_depth=3)).fit(values, Y)
-    assert module.exact_shapley(model, values) is None
+    assert module.own_contributions(model, values) is None
 
 
 # Samples -----------------------------------------------------------------------------------

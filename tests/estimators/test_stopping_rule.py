@@ -198,9 +198,7 @@ def test_a_fit_stops_by_the_rule(ranker, scoring):
     whole = clone(model).set_params(n_iter_no_change=None)
     whole.fit(X[:250], Y[:250], X_val=X[250:], y_val=Y[250:])
     stages = list(whole._stages(X[250:]))
-    watched = whole.stopping_on(
-        Rows(X[250:], Y[250:], None, np.ones(N - 250)), [], []
-    ).validation_loss
+    watched = whole.stopping_on(Rows(X[250:], Y[250:], None, np.ones(N - 250)), [], []).val_measure
     losses = [watched.measure(stage)[0] for stage in stages]
     deviations = np.array([watched.deviation(stage) for stage in stages])
     errors = np.linalg.norm(deviations[:, None] - deviations, axis=2)

@@ -77,7 +77,7 @@ class Bags:
         }
         scores = problem.scores(coordinates, weights.tolist())
         if problem.positive is not None:
-            fitted["offset_"] = class_offset(problem.data, scores, problem.config.is_balanced)
+            fitted["offset_"] = class_offset(problem.data, scores, problem.config.balances_classes)
         if problem.config.tracks_margin:
             margin, size = problem.preferences.smallest_difference(scores, scores), abs(weights)
             fitted["margin_"] = margin / size.sum() if size.any() else 0.0

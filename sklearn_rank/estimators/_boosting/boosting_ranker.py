@@ -109,14 +109,14 @@ class BoostingRanker(WeakRankerChecks):
             tol=self.tol,
             has_stages=self.solver_in_use.traits.has_stages,
             tracks_margin=self._tracks_margin,
-            is_balanced=self._is_balanced,
+            balances_classes=self._balances_classes,
         )
 
     def _make_step_rule(self, problem: BoostingProblem, coefficients: Any) -> StepRule:
         return problem.push_step()
 
     @property
-    def _is_balanced(self) -> bool:
+    def _balances_classes(self) -> bool:
         """Whether the offset balances the classes; otherwise it is the error cut."""
         return True
 
@@ -152,7 +152,7 @@ class BoostingRanker(WeakRankerChecks):
         float
             Scores above minus this number mean the upper class.
         """
-        return class_offset(data, scores, self._is_balanced)
+        return class_offset(data, scores, self._balances_classes)
 
     @property
     def step_functions_(self) -> list[StepFunction]:

@@ -121,7 +121,7 @@ class EarlyStopping:
     ----------
     scores : ndarray of shape (n_held_out,)
         Scores of the held-out rows so far.
-    validation_loss : ValidationLoss
+    val_measure : ValidationMeasure
         The loss and the score of the held-out rows.
     losses, curve : list of float
         The loss and the score after each round so far; extended here.
@@ -142,7 +142,7 @@ class EarlyStopping:
     """
 
     scores: Floats
-    validation_loss: ValidationLoss
+    val_measure: ValidationMeasure
     losses: list[float]
     curve: list[float]
     patience: int | None
@@ -159,7 +159,7 @@ class EarlyStopping:
     def measure(self, scores: Floats) -> float:
         """Measure the scores after a round; return the metric."""
         self.scores = scores
-        loss, score = self.validation_loss.measure(scores)
+        loss, score = self.val_measure.measure(scores)
         self.losses.append(loss)
         self.curve.append(score)
         if self._compare(len(self.losses), loss):
@@ -182,15 +182,15 @@ class EarlyStopping:
     def curves(self) -> dict[str, Floats]:
         """Return the fitted attributes of the held-out rows."""
         curves = {"validation_scores_": np.array(self.curve)}
-        if self.validation_loss.is_loss:
+        if self.val_measure.is_loss:
             curves["validation_losses_"] = np.array(self.losses)
         return curves
 
     def _standard_error(self) -> float:
         """Return the standard error of the last loss minus the best one; NaN if there is none."""
         if self._deviation is None:
-            self._deviation = self.validation_loss.deviation(self.best_scores)
-        return float(np.linalg.norm(self.validation_loss.deviation(self.scores) - self._deviation))
+            self._deviation = self.val_measure.deviation(self.best_scores)
+        return float(np.linalg.norm(self.val_measure.deviation(self.scores) - self._deviation))
 
     def _compare(self, n_rounds: int, loss: float) -> bool:
         """Compare a loss with the smallest so far; return whether it is smaller."""
@@ -225,7 +225,7 @@ def metric_of_rows(owner: str, scoring: object, rows: Rows) -> Metric:
     return metric
 
 
-class ValidationLoss(Protocol):
+class ValidationMeasure(Protocol):
     """A loss of the scores of held-out rows, and the metric that is reported with it."""
 
     is_loss: bool

@@ -101,7 +101,7 @@ class BoostingConfig:
         Whether there is a model after each iteration of the solver.
     tracks_margin : bool
         Whether the margin is recorded after each round.
-    is_balanced : bool
+    balances_classes : bool
         Whether the offset balances the classes; otherwise it is the error cut.
     alpha : float or None
         Strength of the ridge; None for rankers without one.
@@ -120,7 +120,7 @@ class BoostingConfig:
     tol: float
     has_stages: bool
     tracks_margin: bool
-    is_balanced: bool
+    balances_classes: bool
     alpha: float | None = None
     power: float = 1.0
     selection: str = "steepest"

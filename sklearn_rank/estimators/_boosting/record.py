@@ -144,12 +144,12 @@ class FitRecord(IterationRecord):
         self._state: ObjectiveState | None = None
         self._offsets = self._make_offsets() if problem.config.has_stages else None
 
-    def add(self, move: Round, state: ObjectiveState) -> bool:
+    def add(self, last_round: Round, state: ObjectiveState) -> bool:
         """Add a step of one coefficient; return whether the fit ends."""
-        is_full = super().add(move, state)
+        is_full = super().add(last_round, state)
         self._state = state
         if self._offsets is not None:
-            self.history.offsets.append(self._offsets(move, state))
+            self.history.offsets.append(self._offsets(last_round, state))
         if self.problem.config.tracks_margin:
             l1_norm = self.coefficients.l1_norm or 1.0
             self.history.margins.append(state.smallest_margin() / l1_norm)
@@ -158,8 +158,8 @@ class FitRecord(IterationRecord):
         val_score = None
         if self._stopping is not None and self._held_out is not None:
             # Only the new rule is applied to the held-out rows.
-            rule = self.problem.weak_rankers.rules(np.array([move.index]))
-            delta = rule.scores(self._held_out.X, np.array([move.step]), self.problem.threads)
+            rule = self.problem.weak_rankers.rules(np.array([last_round.index]))
+            delta = rule.scores(self._held_out.X, np.array([last_round.step]), self.problem.threads)
             val_score = self._stopping.measure(self._stopping.scores + delta)
         self.was_ended = self.observe(len(self.history.steps), state.value, val_score)
         is_over = self._stopping is not None and self._stopping.is_over
@@ -209,34 +209,34 @@ class FitRecord(IterationRecord):
         positive, preferences = self.problem.positive, self.problem.preferences
         if positive is None:
             return None
-        if self.problem.config.is_balanced:
+        if self.problem.config.balances_classes:
             return partial(stage_balance, positive, preferences)
         return StageCuts(self.problem.data, preferences, self.scores).after_round
 
     def _offset(self) -> float:
         """Return the offset of the model so far."""
-        problem, history, is_balanced = self.problem, self.history, self.problem.config.is_balanced
+        history, balances_classes = self.history, self.problem.config.balances_classes
         has_offset = self._offsets is not None and bool(history.steps)
         # The error cuts of stages are of a sample.
-        if has_offset and (is_balanced or problem.n_rows <= _MOST_ROWS):
+        if has_offset and (balances_classes or self.problem.n_rows <= _MOST_ROWS):
             return history.offsets[-1]
-        scores = getattr(self._state, "scores", None)
-        return class_offset(problem.data, self.scores() if scores is None else scores, is_balanced)
+        data, scores = self.problem.data, getattr(self._state, "scores", None)
+        return class_offset(data, self.scores() if scores is None else scores, balances_classes)
 
 
-def class_offset(data: Rows, scores: Floats, is_balanced: bool) -> float:
+def class_offset(data: Rows, scores: Floats, balances_classes: bool) -> float:
     """Return the offset between the two classes for scores in the order of the preferences.
 
     It balances the exponential masses of the classes, or makes the fewest errors.
     """
     preferences = data.preferences
     positive = data.y[preferences.order]
-    if is_balanced:
+    if balances_classes:
         return balancing_offset(scores, positive, preferences.log_weight, preferences)
     return -error_cut(scores, positive, preferences.weight, preferences)
 
 
-def stage_balance(positive: Mask, rows: Preferences, step_: Round, state: ObjectiveState) -> float:
+def stage_balance(positive: Mask, rows: Preferences, _: Round, state: ObjectiveState) -> float:
     """Return the balancing offset of all rows after a round; `positive` marks the upper class."""
     if hasattr(state, "balancing_offset"):
         return float(state.balancing_offset())

@@ -27,7 +27,7 @@ from sklearn_rank.estimators._boosting.early_stopping import (
     EarlyStopping,
     HeldOutLoss,
     HeldOutMetric,
-    ValidationLoss,
+    ValidationMeasure,
     has_enough,
     metric_of_rows,
     split_validation,
@@ -322,15 +322,15 @@ class RoundsRanker(BaseRanker):
         self, rows: Rows, losses: list[float], curve: list[float], tol: float = 0.0
     ) -> EarlyStopping:
         """Return the rule of early stopping, which appends to `losses` and `curve`."""
-        validation_loss: ValidationLoss
+        val_measure: ValidationMeasure
         if self.scoring is None:
-            validation_loss = HeldOutLoss(
+            val_measure = HeldOutLoss(
                 rows, lambda f: self._score_order(rows.y, f, rows.qid, rows.weight)
             )
         else:
-            validation_loss = HeldOutMetric(type(self).__name__, self.scoring, rows)
+            val_measure = HeldOutMetric(type(self).__name__, self.scoring, rows)
         patience = self.n_iter_no_change if has_enough(self, rows) else None
-        return EarlyStopping(np.zeros(len(rows.y)), validation_loss, losses, curve, patience, tol)
+        return EarlyStopping(np.zeros(len(rows.y)), val_measure, losses, curve, patience, tol)
 
     # Categories -------------------------------------------------------------------------
 

@@ -72,7 +72,7 @@ def card(table: TableOptions, *, output: Output, **options: Any) -> None:
             if name not in data.X.columns:
                 what = f"the features are {listing(data.X.columns)}"
                 raise InputError(f"--{option} {name}={values[0]:g}: {what}")
-    unfitted = _unfitted(seed, points=points, **options)
+    unfitted = _unfitted_card(seed, points=points, **options)
     if isinstance(unfitted.cv, int) and not (data.time is None and data.group is None):
         unfitted.set_params(cv=_most_folds(data, unfitted.cv, seed))
     with noting(notes, "card"):
@@ -119,7 +119,7 @@ def _most_folds(data: Dataset, most: int, seed: int) -> list[Fold]:
     return make_folds(data, 2, seed)
 
 
-def _unfitted(
+def _unfitted_card(
     seed: int,
     max_terms: int,
     points: tuple[int, int],
@@ -153,7 +153,7 @@ def _held_out(details: dict[str, Any], positive: str) -> str:
     return f"held out: AUC {auc:.3f}; {what} {pauc:.3f} (class {positive!r})"
 
 
-def _read(name: str) -> tuple[Card, str]:
+def _read_card(name: str) -> tuple[Card, str]:
     """Return a saved card, and its record of how columns are read."""
     try:
         stored = card_from_json(Path(name).read_text(encoding="utf-8"))
@@ -166,7 +166,7 @@ def _read(name: str) -> tuple[Card, str]:
 
 def load_card(name: str) -> tuple[Pipeline, str, Schema]:
     """Return a saved card as a model whose scores are its totals, its name, and its schema."""
-    stored, note = _read(name)
+    stored, note = _read_card(name)
     kinds = {v.name: NUMBER if v.groups is None else CATEGORY for v in stored.variables}
     plain = {"target": "", "qid": None, "relevance": "binary", "positive": str(stored.classes[1])}
     try:
@@ -192,7 +192,7 @@ def export(card: str, to: str, dialect: str | None, output: Output | None) -> No
     if output is None and to == "onnx":
         raise InputError(f"--to {to} requires -o FILE{suffix}")
     with noting([], card, (ValueError, ImportError)):
-        stored = _read(card)[0]
+        stored = _read_card(card)[0]
         stored = in_all_forms(stored, load_card(card)[2]) if to in ("sql", "onnx") else stored
         content = content_of(stored, *filter(None, [dialect]))
     write_content(content, output)

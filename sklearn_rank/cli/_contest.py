@@ -256,11 +256,11 @@ def _select(
     y = rows.y > 0 if data.schema.relevance == "binary" else rows.y
     weight = np.ones(len(y)) if data.weight is None else data.weight[place]
     labels = HeldOutLabels(y, np.asarray(rows.fold), weight, rows.qid)
-    kinds = {name: scoring_method(model) == "predict_proba" for name, model in pipelines.items()}
+    proba = {name: scoring_method(model) == "predict_proba" for name, model in pipelines.items()}
     # Folds that are periods, with an embargo, learn from fewer rows than all others.
     fits = {fold: np.isin(place, train) for fold, (train, _) in enumerate(results.folds)}
     with suppress(ValueError):  # such as a metric that a fold lacks
-        return select_members(scores, labels, of_probability=kinds, scoring=scoring, fitted_to=fits)
+        return select_members(scores, labels, of_probability=proba, scoring=scoring, fitted_to=fits)
     return None
 
 

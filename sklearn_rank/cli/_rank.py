@@ -71,16 +71,16 @@ def _ranked(data: Dataset, scores: Floats, explain: Any, top: int | None) -> Any
     the columns that are added besides.
     """
     query = np.zeros(len(scores), dtype=np.intp) if data.qid is None else data.qid
-    rank = pd.Series(scores).groupby(query).rank("first", ascending=False).to_numpy(dtype=np.intp)
-    order = np.lexsort((rank, query))
-    order = order[rank[order] <= (top or len(rank))]
+    ranks = pd.Series(scores).groupby(query).rank("first", ascending=False).to_numpy(dtype=np.intp)
+    order = np.lexsort((ranks, query))
+    order = order[ranks[order] <= (top or len(ranks))]
     added = explain(data.X.iloc[order]) if explain else {}
     frame = data.table.frame
     taken = [name for name in ("score", *added, "rank") if name in frame.columns]
     if taken:
         raise InputError(f"{data.table.path}: already has a column {taken[0]!r}; rename it")
     # The text of the user's cells is kept: 007 and 1.50 stay as they are.
-    return frame.iloc[order].assign(score=scores[order], rank=rank[order], **added)
+    return frame.iloc[order].assign(score=scores[order], rank=ranks[order], **added)
 
 
 def _reasons(model: StoredModel, name: str, X: Any) -> dict[str, Any]:

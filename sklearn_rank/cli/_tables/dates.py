@@ -103,8 +103,8 @@ def read_dates(moments: list[tuple[str, int]], form: str) -> Any:
         year, month = int(parts["y"]), parts.get("m") or str(3 * int(parts.get("q", 1)) - 2)
         if len(parts["y"]) == 2:
             year += 2000 if year < 69 else 1900
-        n_months = _MONTHS.get(month, 0) if month.isalpha() else int(month)
-        return year, n_months, int(parts.get("d", 1))
+        month_number = _MONTHS.get(month, 0) if month.isalpha() else int(month)
+        return year, month_number, int(parts.get("d", 1))
 
     year, month, day = np.array([numbers(day) for day, _ in moments]).reshape(-1, 3).T
     months = (12 * (year - 1970) + month - 1).astype("datetime64[M]")

@@ -303,9 +303,9 @@ def _merge_small_bins(old: Floats, new: Floats) -> Floats:
     """Return the weights of bins, merged until enough rows are expected in each."""
     counts = old + new
     starts, n_expected = [0], 0.0
-    for bin_, expected in enumerate(counts / counts.sum() * min(old.sum(), new.sum())):
+    for index, expected in enumerate(counts / counts.sum() * min(old.sum(), new.sum())):
         if n_expected >= _MIN_EXPECTED:
-            starts, n_expected = [*starts, bin_], 0.0
+            starts, n_expected = [*starts, index], 0.0
         n_expected += expected
     # Too small a rest joins the bin before it.
     n_bins = max(1, len(starts) - (n_expected < _MIN_EXPECTED))
@@ -412,7 +412,7 @@ def _counts(summary: Mapping[str, Any], values: Floats, texts: list[str] | None)
     present = values[~np.isnan(values)]
     if "texts" in summary:
         levels, codes = np.unique(present, return_inverse=True)
-        bin_of = {text: bin_ for bin_, text in enumerate(summary["texts"])}
+        bin_of = {text: index for index, text in enumerate(summary["texts"])}
         other_bin = len(bin_of)  # the bin of other texts
         if texts is None:
             keys, bin_of = levels.tolist(), {_number(text): bin_of[text] for text in bin_of}

@@ -270,9 +270,9 @@ class _ClickCounts:
 
     Attributes
     ----------
-    row, position, shown_at : ndarray of shape (n_cells,)
+    row, position, n_shown : ndarray of shape (n_cells,)
         The row and the position of each cell, and its number of impressions.
-    query_of_row : ndarray of shape (n_shown,)
+    query_of_row : ndarray of shape (n_log_rows,)
         Query of each row of the log.
     n_clicks, discount, query : ndarray of shape (n_samples,)
         Of each row of `y_score`; the discount is 0 in queries that the log never shows.
@@ -282,7 +282,7 @@ class _ClickCounts:
 
     row: Indices
     position: Indices
-    shown_at: Floats
+    n_shown: Floats
     query_of_row: Indices
     n_clicks: Floats
     discount: Floats
@@ -295,7 +295,7 @@ class _ClickCounts:
 
     def by_row(self, values: Floats | float) -> Floats:
         """Sum, for each row, the values of its cells times their impressions."""
-        return np.bincount(self.row, self.shown_at * values, len(self.discount)).astype(np.float64)
+        return np.bincount(self.row, self.n_shown * values, len(self.discount)).astype(np.float64)
 
 
 def _read(

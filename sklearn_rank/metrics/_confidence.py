@@ -526,8 +526,8 @@ def _tpr_influence(
         of_queries = np.where(has_value, values - mean, 0.0) / n_queries
         return Influence(mean, of_queries, np.where(has_value, 0, -1), float(n_queries - 1))
     is_relevant, stratum = rows.y > 0, np.full(len(folds), -1)
-    for rows_ in with_both_classes(is_relevant, folds):
-        stratum[rows_] = 2 * folds[rows_] + is_relevant[rows_]
+    for fold_rows in with_both_classes(is_relevant, folds):
+        stratum[fold_rows] = 2 * folds[fold_rows] + is_relevant[fold_rows]
     if (stratum < 0).all():
         raise ValueError("No fold holds both relevant and irrelevant rows: the rate is undefined.")
     of_rows = curve_influence("tpr", max_fpr, is_relevant, rows.score, folds)

@@ -186,14 +186,14 @@ def _auc_by_query(rows: ScoredRows, folds: Indices) -> Influence:
     below = count_pairs(rows)
     below.require_pairs()
     pairs = np.bincount(rows.query, below.total, rows.n_queries)
-    errors = np.bincount(rows.query, below.outscored + below.tied / 2, rows.n_queries)
+    wrong = np.bincount(rows.query, below.outscored + below.tied / 2, rows.n_queries)
     paired = np.flatnonzero(pairs)  # queries
-    pairs, errors, fold = pairs[paired], errors[paired], fold_of_queries(folds, rows.query)[paired]
+    pairs, wrong, fold = pairs[paired], wrong[paired], fold_of_queries(folds, rows.query)[paired]
     fold = np.unique(fold, return_inverse=True)[1].ravel()
-    n, fold_pairs, fold_errors = (np.bincount(fold, counts) for counts in (None, pairs, errors))
-    error = fold_errors / fold_pairs  # 1 - AUC of each fold
+    n, fold_pairs, fold_wrong = (np.bincount(fold, counts) for counts in (None, pairs, wrong))
+    error = fold_wrong / fold_pairs  # 1 - AUC of each fold
     # The only query of a fold leaves no pair; its influence is zero, because n - 1 is.
-    left_out_error = (fold_errors[fold] - errors) / np.maximum(fold_pairs[fold] - pairs, 1)
+    left_out_error = (fold_wrong[fold] - wrong) / np.maximum(fold_pairs[fold] - pairs, 1)
     of_queries, stratum = np.zeros(rows.n_queries), np.full(rows.n_queries, -1)
     of_queries[paired] = (1 - 1 / n[fold]) * (left_out_error - error[fold]) / len(n)
     stratum[paired] = fold

@@ -185,7 +185,7 @@ class ScorecardDisplay:
         colours = [COLOURS[0] if value >= 0 else COLOURS[1] for value in points]
         bars = panel.barh(bins, points, **{"height": 0.72, "color": colours, **bar_options})
         texts = [f"{value:+d}" if value else "0" for value in points]
-        texts = [text if bin_ % step == 0 else "" for bin_, text in enumerate(texts)]
+        texts = [text if index % step == 0 else "" for index, text in enumerate(texts)]
         panel.bar_label(bars, texts, padding=3, fontsize=_FONT)
         self.bars_.append(bars)
         panel.axvline(0.0, color="0.4", linewidth=1.0)
@@ -195,24 +195,24 @@ class ScorecardDisplay:
         panel.set_title(title, fontsize=_FONT + 2, loc="left", pad=14, parse_math=False)
         panel.tick_params(left=False, bottom=False, labelbottom=False)
         panel.spines[:].set_visible(False)
-        for bin_ in bins[::step].tolist():
-            count, rate = self.counts[j][bin_], self.event_rates[j][bin_]
+        for index in bins[::step].tolist():
+            count, rate = self.counts[j][index], self.event_rates[j][index]
             if np.isfinite(count):
                 text = f"{count:,.6g}" if count < 1e6 else f"{count:.3g}"
-                _write_beside(panel, _COUNT_END, text, bin_)
+                _write_beside(panel, _COUNT_END, text, index)
             if np.isfinite(rate):
-                _write_beside(panel, _RATE_END, f"{100 * rate:.1f} %", bin_)
+                _write_beside(panel, _RATE_END, f"{100 * rate:.1f} %", index)
         if np.isfinite(self.counts[j]).any():
             _write_beside(panel, _COUNT_END, "count")
             _write_beside(panel, _RATE_END, "event rate")
 
 
-def _write_beside(panel: Any, offset: int, text: str, bin_: int | None = None) -> None:
+def _write_beside(panel: Any, offset: int, text: str, index: int | None = None) -> None:
     """Write text to the right of the axes: next to a bin, or as a heading above the first bin."""
     placement: dict[str, Any] = {"xy": (1.0, 1.0), "xycoords": "axes fraction"}
     style: dict[str, Any] = {"xytext": (offset, 2), "va": "bottom", "color": "0.4"}
-    if bin_ is not None:
-        placement = {"xy": (1.0, bin_), "xycoords": panel.get_yaxis_transform()}
+    if index is not None:
+        placement = {"xy": (1.0, index), "xycoords": panel.get_yaxis_transform()}
         style = {"xytext": (offset, 0), "va": "center_baseline", "color": "black"}
     style |= {"textcoords": "offset points", "ha": "right", "annotation_clip": False}
     panel.annotate(text, **placement, **style, fontsize=_FONT)

@@ -42,9 +42,9 @@ def exported(model: Any) -> tuple[str, Score, float]:
     steps = model.steps if isinstance(model, Pipeline) else [("", model)]
     ranker = steps[-1][1]
     owner = type(ranker).__name__
-    score_of = next((f for class_, f in _SCORES.items() if isinstance(ranker, class_)), None)
+    score_of = next((f for cls, f in _SCORES.items() if isinstance(ranker, cls)), None)
     if score_of is None:
-        names = ", ".join(class_.__name__ for class_ in _SCORES)
+        names = ", ".join(cls.__name__ for cls in _SCORES)
         raise TypeError(
             f"{owner} cannot be exported to a search engine. Supported are {names}, alone or at "
             "the end of a Pipeline."

@@ -372,7 +372,7 @@ def _target_notes(X: Any, columns: Mapping[Any, Any], y: Values, qid: Any) -> li
 
 
 def _rates(codes: Floats, is_upper: Mask, n_texts: int) -> Floats:
-    """Return, for each row, the share of relevant rows with its text in the other half."""
+    """Return, for each row, the share on top of the other half's rows with the same text."""
     text = np.where(np.isnan(codes), n_texts, codes).astype(np.intp)
     is_even, rates = np.arange(len(is_upper)) % 2 == 0, np.empty(len(is_upper))
     for half in (is_even, ~is_even):

@@ -71,7 +71,7 @@ class CategoryCodes:
         return {j: encoder.categories_[0] for j, encoder in encoders}
 
     def encode(self, X: Any) -> Any:
-        """Return the rows with codes instead of categories, NaN for unknown categories."""
+        """Return the rows with codes instead of categories, NaN for missing and unknown ones."""
         codes: dict[int, Floats] = {}
         for j, encoder, is_learned in zip(
             self.positions, self.encoders, self.is_learned, strict=True

@@ -299,7 +299,7 @@ class FunctionSpace(Protocol):
         """Return the scores of the training rows."""
 
     def representer(self, gradient: Floats) -> Floats:
-        """Return the gradient in the space as an element, given the gradient of the scores."""
+        """Return the gradient in the space as an element, given that with respect to the scores."""
 
     def square_norms(self) -> Floats:
         """Return the kernel of each training row with itself."""
@@ -312,7 +312,7 @@ class RowView(Protocol):
         """Return the scores of the rows."""
 
     def add_representer(self, coefficients: Floats, gradient: Floats) -> None:
-        """Add, in place, the representer of a gradient with respect to these scores."""
+        """Add the representer of a gradient with respect to these scores to `coefficients`."""
 
     def square(self, gradient: Floats) -> float:
         """Return the squared norm of that representer."""

@@ -36,7 +36,7 @@ _MANY_ITEMS = 32
 
 
 def starts_run(values: Values) -> Mask:
-    """Mark the first of each run of equal values; differences could overflow."""
+    """Mark the first of each run of equal values, without differences, which could overflow."""
     return np.concatenate([[True], values[1:] != values[:-1]])[: len(values)]
 
 

@@ -533,7 +533,7 @@ def find_classes(owner: str, y: Values) -> Values:
 
 
 def trace_of(y: Table, qid: Table) -> tuple[Values, int] | None:
-    """Return query ids and a hash of their rows, or None without metadata routing."""
+    """Return query ids and a hash of their rows; None without qid or metadata routing."""
     if qid is None or not get_config()["enable_metadata_routing"]:
         return None
     ids, labels = check_names(qid, "qid"), check_column(y, "y")

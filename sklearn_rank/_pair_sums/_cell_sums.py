@@ -277,7 +277,7 @@ class QueryCells(KeptSums):
                 coefficients = moments_below @ kernel + (-1) ** order * (moments_above @ kernel.T)
             else:
                 coefficients = (moments_above + moments_below) @ kernel
-                if order == 1:  # phi'(m) = mirror - phi'(-m) for a lower row
+                if order == 1:  # phi'(m) = slope_sum - phi'(-m) for a lower row
                     constants = slice(None, None, self._powers.shape[1])
                     mass = moments_above[:, constants].sum(axis=1, keepdims=True)
                     coefficients[:, constants] -= self._slope_sum * mass

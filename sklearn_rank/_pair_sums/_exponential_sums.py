@@ -174,7 +174,7 @@ class ExponentialSums:
             np.multiply(scores, exponent, out=share)
             share += self.preferences.log_weight[rows]
             shift = float(share.max())
-        # One top for all processes; then some rows at a time, while they are in the cache.
+        # One shift for all processes; then some rows at a time, while they are in the cache.
         shift, total = float(self.preferences.largest(shift)), 0.0
         for block in blocks(len(share)):
             mass = share[block]

@@ -210,7 +210,7 @@ class LightGBM(Engine):
         return bytes(booster.model_to_string(num_iteration=n_rounds).encode())
 
     def with_neutral_sides(self, stored: bytes, medians: Floats, first_tree: int) -> bytes:
-        """Return trees that send missing values of features without any to the median's side."""
+        """Return trees that send missing values to the median's side if training had none."""
         header, *trees = stored.decode().split("\nTree=")
         header = re.sub(r"(?m)^tree_sizes=.*\n", "", header)  # no longer true, nor needed
         trees[first_tree:] = [_with_neutral_sides(tree, medians) for tree in trees[first_tree:]]

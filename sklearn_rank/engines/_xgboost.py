@@ -183,7 +183,7 @@ class XGBoost(Engine):
         return bytes((booster if is_all else booster[:n_rounds]).save_raw("ubj"))
 
     def with_neutral_sides(self, stored: bytes, medians: Floats, first_tree: int) -> bytes:
-        """Return trees that send missing values of features without any to the median's side."""
+        """Return trees that send missing values to the median's side if training had none."""
         model = json.loads(self.from_bytes(stored, 1).save_raw("json"))
         forest = model["learner"]["gradient_booster"]["model"]
         for tree in forest["trees"][forest["iteration_indptr"][first_tree] :]:

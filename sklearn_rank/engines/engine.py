@@ -174,7 +174,7 @@ class Engine(ABC):
         """Return the first rounds of a booster, as the engine stores them."""
 
     def with_neutral_sides(self, stored: bytes, medians: Floats, first_tree: int) -> bytes:
-        """Return trees that send missing values of features without any to the median's side.
+        """Return trees that send missing values to the median's side if training had none.
 
         Parameters
         ----------

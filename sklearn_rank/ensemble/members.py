@@ -223,8 +223,8 @@ def _assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> tuple[Rows
     """Divide heavy rows; return the rows and their folds, -1 for queries without a pair.
 
     Queries are whole. In one list folds are stratified by class or grade, and rows with the
-    same features stay together (`DistinctRows`). Folds do not depend on the order of the rows; a
-    row of weight 2 is the row twice.
+    same features stay together unless they carry more than 1 % of the weight (`DistinctRows`).
+    Folds do not depend on the order of the rows; a row of weight 2 is the row twice.
     """
     row_hash = hash_rows(getattr(data.X, "numbers", data.X))
     if data.qid is None:

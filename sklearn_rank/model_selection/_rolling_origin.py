@@ -39,7 +39,7 @@ class RollingOriginSplit(BaseCrossValidator):
 
     Rows with the same time stay together, unlike in scikit-learn's `TimeSeriesSplit`. Each row
     after the first period is tested once; with `qid`, its whole query is tested in the period of
-    the query's first row.
+    the query's earliest time.
 
     Parameters
     ----------

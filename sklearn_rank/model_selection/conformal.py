@@ -60,7 +60,7 @@ SCORING_ESTIMATOR = Described(
 
 
 class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
-    r"""Select as many rows from the top of a list as a bound on the share of false alarms allows.
+    r"""Select the longest top of a list with a bound on the expected share of false alarms.
 
     With m new rows with scores s, and n calibration rows that the estimator was not fitted to,
 

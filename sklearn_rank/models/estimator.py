@@ -51,7 +51,7 @@ class FittedClones:
         ``sample_weight = |gradient|``.
     rows : FitRows
         Training rows. `seed` seeds the clones, together with the number of the round;
-        `earlier` are the clones of the earlier rounds.
+        `earlier_rules` are the clones of the earlier rounds.
     """
 
     def __init__(self, estimator: Any, rows: FitRows) -> None:

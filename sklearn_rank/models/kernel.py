@@ -25,7 +25,7 @@ _BLOCKS_IN_MEMORY = 16
 
 
 def working_rows(n_columns: int, divisor: int = _BLOCKS_IN_MEMORY) -> int:
-    """Return how many rows of `n_columns` floats fit into a part of the working memory."""
+    """Return how many rows of `n_columns` floats fit into the working memory / `divisor`."""
     n_bytes = sklearn.get_config()["working_memory"] * _MEBIBYTE
     return max(1, int(n_bytes / divisor / (8 * max(n_columns, 1))))
 
@@ -122,7 +122,10 @@ class KernelModel:
         return element[1]
 
     def representer(self, gradient: Floats) -> Floats:
-        """Return the gradient in the space: its coefficients are the gradient of the scores."""
+        """Return the gradient in the space.
+
+        Its coefficients are the gradient with respect to the scores.
+        """
         return self.element(gradient)
 
     def at_rows(self, rows: Indices) -> RowView:

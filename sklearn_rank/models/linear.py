@@ -81,18 +81,18 @@ class LinearModel:
         return scores if self._order is None else scores[self._order]
 
     def pull_back(self, gradient: Floats) -> Floats:
-        """Return the gradient with respect to the coefficients, given that of the scores."""
+        """Return the gradient with respect to coefficients, given that with respect to scores."""
         values = self._by_row(gradient)
         slopes = sum(self._each_stripe(lambda rows, X: values[rows] @ X))  # in the order of stripes
         return np.asarray(self._rows.total(slopes))
 
     def _each_stripe(self, product: Callable[[slice, Any], Floats]) -> list[Floats]:
-        """Return the product with each stripe of X."""
+        """Return a product for each stripe of X."""
         return self._threads.map(lambda index: product(*self._stripes[index]), len(self._stripes))
 
     @cached_property
     def _stripes(self) -> list[tuple[slice, Any]]:
-        """Yield slices of rows with X of these rows: a view of a large CSR matrix, or all of X."""
+        """Slices of rows, each with its X: views of a large CSR matrix, or all of any other X."""
         n_rows = self.X.shape[0]
         if not sparse.issparse(self.X) or self.X.format != "csr" or self.X.nnz < 2 * _STRIPE:
             return [(slice(0, n_rows), self.X)]

@@ -54,7 +54,7 @@ class StumpRules:
     bins : dict of int to FeatureBins
         The bins of each column, at least of those in `feature`.
     neutral : ndarray of shape (n_rules,)
-        h where x is missing, if no stump separates missing values; otherwise NaN.
+        h where x is missing, if no stump can separate missing values; NaN if some can.
 
     Examples
     --------

@@ -82,9 +82,9 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats, rows: Sums = ALL_H
     .. math:: \operatorname*{arg\,min}_c \sum_i w_i \, 1[\, (f_i > c) \ne (y_i = +) \,]
 
     where f are the scores, y the classes and w the weights. The cut is halfway between neighbouring
-    scores; ties go to the lowest. If all rows belong on one side, it lies outside the scores by
-    half the smallest gap between them, or by 1. Scores that differ by at most a billionth of their
-    range are the same.
+    scores, the lowest of equally good cuts. If all rows belong on one side, it lies outside the
+    scores by half the smallest gap between them, or by 1. Scores that differ by at most a
+    billionth of their range are the same.
 
     Parameters
     ----------

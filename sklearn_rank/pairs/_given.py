@@ -290,8 +290,8 @@ def merge_votes(
     weights : {"votes", "shares", "majority"}, default="votes"
         "votes": two items with more votes weigh more; with the logistic loss, the model is the same
         as for all votes. "shares": the votes on two items weigh one in total, whatever their
-        number. "majority": only the winner of two items, with a larger weight the clearer the
-        majority; two items without a majority are dropped.
+        number. "majority": of two items only the pair with more votes, which weighs more
+        the clearer the majority; two items without a majority are dropped.
 
     Returns
     -------

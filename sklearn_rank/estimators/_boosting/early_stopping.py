@@ -75,7 +75,7 @@ def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     """Hold out distinct rows at even distances along a line.
 
     They are sorted by relevance, then along a random direction of the features. Rows with the same
-    features stay together (`DistinctRows`).
+    features stay together unless they carry more than 1 % of the weight (`DistinctRows`).
     """
     distinct = DistinctRows(data)
     X, y = SelectedRows.of(data.X)[distinct.first], data.y[distinct.first]

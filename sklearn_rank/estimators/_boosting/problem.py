@@ -257,7 +257,7 @@ class BoostingProblem:
     def auto_ridge(self, objective: Any) -> float:
         r"""Return the default ridge for an objective that has a curvature.
 
-        Its unit is :math:`\kappa / n_rows`. The scale of second derivatives along weak rankers,
+        Its unit is :math:`\kappa / n`. The scale of second derivatives along weak rankers,
         :math:`\kappa`, is the sum of the curvature over the rows at equal scores; n is the number
         of rows with a row below them, or above them if those are fewer (of the rarer class).
         """

@@ -391,7 +391,7 @@ class RoundsRanker(BaseRanker):
 
 
 def _are_given(owner: str, validation: dict[str, Any]) -> bool:
-    """Whether validation rows were passed; raise ValueError if X or y is missing."""
+    """Whether validation rows were passed; raise ValueError for arrays without X or y."""
     passed = [name for name, array in validation.items() if array is not None]
     missing = [name for name in ("X_val", "y_val") if name not in passed]
     if passed and missing:

@@ -177,7 +177,9 @@ class RegularisedLBFGS(LinearSolver):
 
 
 class OnlineGradientDescent(LinearSolver):
-    """Averaged online gradient descent, one query per step (Tewari2015, sec. 5).
+    """Averaged online gradient descent, one query per step.
+
+    The first pass is the algorithm of Tewari2015, sec. 5.
 
     Examples
     --------

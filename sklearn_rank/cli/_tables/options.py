@@ -105,8 +105,8 @@ class Roles:
 class Reading:
     """How the text of a table is read."""
 
-    decimal: str | None = _field("MARK", "Decimal mark, . or ,; default: detected.", None, _MARKS)
-    sep: str | None = _field("MARK", "Cell separator, such as ; tab or blank; default: detected.")
+    decimal: str | None = _field("MARK", 'Decimal mark, "." or ","; else detected.', None, _MARKS)
+    sep: str | None = _field("MARK", 'Cell separator: ";", tab, blank, ...; default: detected.')
     encoding: str | None = _field("NAME", "Text encoding, such as latin-1; default: UTF-8.")
     format: str | None = _field("NAME", f"One of {', '.join(_FORMATS.choices)}.", None, _FORMATS)
     no_header: bool = _field("", "The first line is data; columns are named c1, c2, ...", False)

@@ -21,6 +21,7 @@ and its estimates are close to the true score.
 # sets how much the tastes differ from a common one. A kernel ranker can
 # learn local patterns, and so the taste of a single query.
 
+import textwrap
 import warnings
 
 import matplotlib.pyplot as plt
@@ -62,7 +63,8 @@ splitters = {
 }
 X, y, qid = make_tastes(25, difference=1.0, rng=np.random.default_rng(0))
 for name, cv in splitters.items():
-    print(f"{name}: {check_query_leakage(cv, X, qid=qid)}")
+    report = f"{name}: {check_query_leakage(cv, X, qid=qid)}"
+    print(textwrap.fill(report, 72, subsequent_indent="  "))
 
 # %%
 # Estimate and truth

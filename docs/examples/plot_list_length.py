@@ -8,7 +8,7 @@ The bound on the error of a ranker that sums over pairs gets worse as
 lists get longer; the bound for :class:`~sklearn_rank.ListNetLinear` does
 not depend on the length. The measured excess loss is far below the bound
 but behaves in the same way: it falls with the number of queries and does
-not keep rising with the length. At the minimum over all queries, longer
+not keep rising with the length. At the minimum over all queries, long
 lists even lower it.
 """
 
@@ -95,10 +95,11 @@ for kind, name in enumerate(rankers):
 # %%
 # Lines with markers are measured; thin horizontal lines in the same
 # style are the bounds. With online descent, the excess loss first grows
-# with the length of the lists, then levels off; the minimum over all
-# queries improves with every row.
+# with the length of the lists, then levels off. At the minimum over all
+# queries, lists of 100 rows have a far lower excess loss than lists of
+# five; a few more rows do not always lower it.
 
-figure, panels = plt.subplots(1, 2, figsize=(6.2, 4.2), sharey=True)
+figure, panels = plt.subplots(1, 2, figsize=(6.4, 4.4), sharey=True)
 bounds = [
     ogd_bound(n, max_norm=LARGEST_NORM, row_norm=1.0) for n in numbers
 ]
@@ -121,14 +122,15 @@ for kind, (axes, name) in enumerate(zip(panels, rankers, strict=True)):
     axes.minorticks_off()
 panels[0].annotate(
     "bounds",
-    (lengths[0], bounds[0]),
-    xytext=(0, 4),
+    (lengths[0], bounds[-1]),
+    xytext=(0, -4),
     textcoords="offset points",
+    va="top",
 )
 panels[0].set_ylabel("excess loss")
 panels[1].legend(loc="upper right")
 figure.suptitle(
-    "More queries lower the excess loss, longer lists hardly raise it"
+    "More queries lower the excess loss,\nlonger lists hardly raise it"
 )
 plt.show()
 

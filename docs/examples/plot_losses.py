@@ -4,8 +4,8 @@ Which loss for wrong labels?
 
 If the clearest rows are mislabelled, the hinge loss suffers least.
 
-:class:`~sklearn_rank.KernelPairwiseSGDRanker` minimises one of five
-losses of the margin of each pair. They differ in how strongly they
+:class:`~sklearn_rank.KernelPairwiseSGDRanker` minimises a loss of the
+margin of each pair. The four losses here differ in how strongly they
 penalise pairs that are far out of order, such as pairs with a
 mislabelled row. With clean labels, the choice hardly matters. With
 randomly wrong labels, the rankers differ by little more than chance. If
@@ -84,7 +84,7 @@ def clean_auc(loss, share, at_random, seed):
 
 
 shares = [0.0, 0.03, 0.06, 0.09, 0.12]
-figure, panels = plt.subplots(1, 2, figsize=(6.4, 4.0), sharey=True)
+figure, panels = plt.subplots(1, 2, figsize=(6.4, 4.2), sharey=True)
 for axes, at_random in zip(panels, [True, False], strict=True):
     kind = "random rows" if at_random else "the clearest rows"
     print(f"AUC with wrong labels in {kind}, mean (standard error)")
@@ -110,11 +110,11 @@ for axes, at_random in zip(panels, [True, False], strict=True):
             ),
         )
         axes.plot(100 * np.array(shares), mean, label=loss)
-    axes.set(title=f"Wrong labels in {kind}", xlabel="wrong labels, %")
+    axes.set(title=f"In {kind}", xlabel="wrong labels, %")
 panels[0].set_ylabel("AUC on clean rows")
 panels[0].legend(loc="lower left")
 figure.suptitle(
-    "Wrong labels hurt the hinge loss least, the exponential loss most"
+    "Wrong labels hurt the hinge loss least,\nthe exponential loss most"
 )
 plt.show()
 

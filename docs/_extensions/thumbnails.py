@@ -15,6 +15,8 @@ from sphinx_gallery.scrapers import matplotlib_scraper
 SIZE = (3.6, 2.4)
 """Inches."""
 DPI = 150
+FONT = 13
+"""Points, of the text of a scorecard."""
 LONG = 25
 """Letters of a label that do not fit beside so small a panel."""
 PANELS = {
@@ -26,10 +28,11 @@ PANELS = {
     "plot_trees_million_rows": (0, 1),
     "plot_clicks": (0, 1),
     "plot_scorecard": (0, 3),
+    "plot_scorecard_sql": (0, 2),
 }
 """Which figure of an example, and which of its panels; otherwise the first of the first."""
-ZOOM = {"plot_scorecard": 1.4, "plot_scorecard_sql": 1.4}
-"""Panels with text beside them, which needs this many times the room."""
+BARS = ("plot_scorecard", "plot_scorecard_sql")
+"""Examples whose panels have columns of small text beside the bars."""
 
 
 def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
@@ -43,12 +46,26 @@ def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any])
         folder = Path(gallery_conf["src_dir"], "gallery", "panels")
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{source.stem}.png"
-        draw(figures[wanted - len(seen)], panel, path, ZOOM.get(source.stem, 1))
+        figure = figures[wanted - len(seen)]
+        if source.stem in BARS:
+            only_bars(figure.axes[panel])
+        draw(figure, panel, path)
     seen += figures
     return str(saved)
 
 
-def draw(figure: Any, panel: int, path: Path, zoom: float = 1) -> None:
+def only_bars(axes: Any) -> None:
+    """Remove the columns beside the bars of a scorecard, and enlarge its other text."""
+    for text in list(axes.texts):
+        if text.xy[0] == 1.0 and text.xycoords != "data":
+            text.remove()
+        else:
+            text.set_fontsize(FONT)
+    labels = [label.get_text().split(" (")[0] for label in axes.get_yticklabels()]
+    axes.set_yticks(axes.get_yticks(), labels, fontsize=FONT)
+
+
+def draw(figure: Any, panel: int, path: Path) -> None:
     """Save one panel of a figure, without the others."""
     kept = figure.axes[panel]
     kept.set_aspect("auto")
@@ -69,8 +86,8 @@ def draw(figure: Any, panel: int, path: Path, zoom: float = 1) -> None:
     if len(kept.get_xlabel()) > LONG + 10:
         kept.set_xlabel("")
     kept.set_subplotspec(figure.add_gridspec(1, 1)[0])
-    figure.set_size_inches(*(zoom * inches for inches in SIZE))
-    figure.savefig(path, dpi=DPI / zoom)
+    figure.set_size_inches(*SIZE)
+    figure.savefig(path, dpi=DPI)
 
 
 def replace(app: Sphinx) -> None:

@@ -92,7 +92,7 @@ for name, value in ndcg.items():
 # :func:`~sklearn_rank.clicks.dcg_from_clicks` on other impressions, or
 # show both to users.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(6.4, 3.4))
+figure, (left, right) = plt.subplots(1, 2, figsize=(6.4, 3.6))
 positions = np.arange(1, 11)
 low, high = bias.interval_.T
 left.fill_between(positions, low, high, alpha=0.3, label="95 % interval")
@@ -101,7 +101,7 @@ left.plot(positions, 1 / positions, label="true")
 left.set(
     title="Who looks there?", xlabel="position", ylabel="propensity"
 )
-left.set(ylim=(0, 1.05))
+left.set(ylim=(0, 1.05), xticks=[1, 4, 7, 10])
 left.legend()
 right.plot(list(ndcg.values()), list(ndcg), "o", markersize=9)
 right.invert_yaxis()

@@ -107,7 +107,7 @@ if __name__ == "__main__":
     print(f"AUC in one process: {auc_score(labels, expected):.5f}")
 
     figure, axes = plt.subplots(
-        1, 2, figsize=(8, 3.8), sharey=True, layout="constrained"
+        1, 2, figsize=(6.4, 3.6), sharey=True, layout="constrained"
     )
     for ax, (name, found) in zip(axes, scores.items(), strict=True):
         print(f"AUC of {name}: {auc_score(labels, found):.5f}")

@@ -65,7 +65,7 @@ ticks = np.linspace(-2, 2, 200)
 grid = np.column_stack(
     [axis.ravel() for axis in np.meshgrid(ticks, ticks)]
 )
-figure, panels = plt.subplots(1, 2, figsize=(6.0, 4.4), sharey=True)
+figure, panels = plt.subplots(1, 2, figsize=(6.4, 4.9), sharey=True)
 for axes, (kernel, ranker) in zip(panels, rankers.items(), strict=True):
     below = np.sort(ranker.decision_function(X_new))
     share = np.searchsorted(below, ranker.decision_function(grid)) / len(
@@ -107,10 +107,13 @@ for axes, (kernel, ranker) in zip(panels, rankers.items(), strict=True):
     )
     axes.grid(visible=False)
 panels[0].set_ylabel("second feature")
-panels[0].legend(
-    loc="upper left", frameon=True, handlelength=1.0, fontsize="small"
-)
 figure.suptitle("The rbf kernel finds the ring")
+figure.legend(
+    *panels[0].get_legend_handles_labels(),
+    loc="outside lower center",
+    ncols=2,
+    handlelength=1.0,
+)
 figure.colorbar(
     surface,
     ax=panels,

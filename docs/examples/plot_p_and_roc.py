@@ -70,7 +70,7 @@ kinds = {
     "lookalike": (lookalike_new, "#d55e00", "v"),
     "positive": (y_new, "#56b4e9", "+"),
 }
-_, axes = plt.subplots(figsize=(7.2, 4.6))
+_, axes = plt.subplots(figsize=(6.4, 5.4))
 for name, (rows, color, marker) in kinds.items():
     some = np.flatnonzero(rows)[: rows[:2_000].sum()]
     axes.scatter(
@@ -93,7 +93,7 @@ axes.set(
     xlim=(-5, 5),
     ylim=(-5, 5),
 )
-axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=3)
 # sphinx_gallery_thumbnail_number = 2
 plt.show()
 
@@ -101,16 +101,12 @@ plt.show()
 # The top of the list, and the whole list
 # ---------------------------------------
 #
-# The left panel shows only the first five percent of the negatives:
-# there the curves lie in the order of p. Further down the list, on the
-# right, the order is reversed.
+# The upper panel shows only the first five percent of the negatives:
+# there the curves lie in the order of p. Further down the list, below,
+# the order is reversed.
 
-figure, (left, whole) = plt.subplots(
-    1,
-    2,
-    figsize=(7.2, 4.2),
-    width_ratios=[1.5, 1.0],
-    layout="constrained",
+figure, (top, whole) = plt.subplots(
+    2, 1, figsize=(6.4, 7.2), layout="constrained"
 )
 print("   p    AUC   positives above the first 1 % and 5 % of negatives")
 for p, ranker in rankers.items():
@@ -122,7 +118,7 @@ for p, ranker in rankers.items():
     found = np.interp([0.01, 0.05], false_share, true_share)
     print(f"{p:4} {auc:6.3f}   {found[0]:.3f} {found[1]:.3f}")
     label = f"p = {p:<3} (AUC {auc:.3f})"
-    for axes in (left, whole):
+    for axes in (top, whole):
         axes.plot(
             false_share,
             true_share,
@@ -131,7 +127,7 @@ for p, ranker in rankers.items():
             **STYLES[p],
         )
 
-left.set(
+top.set(
     title="The top of the list",
     xlim=(0, 0.05),
     ylim=(0, 0.5),
@@ -142,24 +138,25 @@ whole.set(
     title="The whole list",
     xlim=(0, 1),
     ylim=(0, 1.01),
-    xlabel=left.get_xlabel(),
+    xlabel=top.get_xlabel(),
+    ylabel=top.get_ylabel(),
 )
 whole.axvspan(0, 0.05, color="0.88", zorder=0)
 whole.annotate(
-    "shown on the left",
+    "shown above",
     (0.05, 0.06),
     (0.14, 0.06),
     color="#333333",
     va="center",
     arrowprops={"arrowstyle": "->", "color": "#333333"},
 )
-for axes in (left, whole):
+for axes in (top, whole):
     axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
-left.legend(frameon=False, loc="upper left", handlelength=3.5)
+top.legend(frameon=False, loc="lower right", handlelength=3.5)
 figure.suptitle(
     "A larger p is better at the top of the list, and worse further down"
 )
@@ -180,6 +177,7 @@ for p in (1, 4, 16):
         max_fpr=1.0,
         xscale="log",
         ax=axes,
+        **STYLES[p],
     ).ax_
 axes.set_xlim(left=1e-4)
 axes.figure.suptitle("Every decade of the list")

@@ -51,7 +51,7 @@ def draw_shares(labels, scores, powers, losses=tuple(LOSSES)):
     labels, scores = labels[order], scores[order]
     places, height = np.arange(1, len(scores) + 1), 0.8 / len(powers)
     figure, axes = plt.subplots(
-        1, len(losses), sharey=True, figsize=(9, 4)
+        1, len(losses), sharey=True, figsize=(6.4, 4.6)
     )
     for panel, loss in zip(axes, losses, strict=True):
         for place in places[labels > 0]:
@@ -67,12 +67,18 @@ def draw_shares(labels, scores, powers, losses=tuple(LOSSES)):
                 edgecolor="white",
                 label=f"p = {p}",
             )
-        panel.set(title=f"{loss} loss", xlabel="share of the risk")
+        panel.set(title=loss, xlabel="share of the risk")
+        panel.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+        panel.set_xlim(0, 1)
     signs = np.where(labels > 0, "+", "−")
     axes[0].set_yticks(places, [*map("{}  {}".format, places, signs)])
     axes[0].set_ylim(len(scores) + 0.5, 0.5)
-    axes[0].set_ylabel("place in the list (+ positive, − negative)")
-    axes[-1].legend(loc="upper left", bbox_to_anchor=(1, 1))
+    axes[0].set_ylabel("place (+ positive, − negative)")
+    figure.legend(
+        *axes[0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=len(powers),
+    )
     return figure
 
 
@@ -80,7 +86,7 @@ scores = np.arange(1, 9) / 2
 labels = np.array([-1, 1, -1, 1, -1, -1, 1, 1])
 figure = draw_shares(labels, scores, powers=(1, 2, 4))
 figure.suptitle(
-    "Shares of the rows in the p-norm push risk of eight rows"
+    "Which of eight rows make up the risk, by loss and power p"
 )
 plt.show()
 

@@ -157,15 +157,17 @@ def draw(axes, found, middle):
     axes.set_ylim(len(found) - 0.5, -0.5)
 
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(6.4, 3.4))
-draw(left, intervals, "mean")
-left.set(title="NDCG@10 on new queries", xlabel="mean and 95 % interval")
-draw(right, differences, "difference")
-right.axvline(0, color="0.4", linewidth=1.0)
+figure, (top, bottom) = plt.subplots(
+    2, 1, figsize=(6.4, 4.6), height_ratios=[4, 3]
+)
+draw(top, intervals, "mean")
+top.set(title="NDCG@10 on new queries", xlabel="mean, 95 % interval")
+draw(bottom, differences, "difference")
+bottom.axvline(0, color="0.4", linewidth=1.0)
 figure.suptitle("Rankings of queries that none of the models has seen")
-right.set(
-    title="ListNetLinear minus the others",
-    xlabel="mean difference and 95 % interval",
+bottom.set(
+    title="ListNetLinear minus another ranker",
+    xlabel="mean difference, 95 % interval",
 )
 plt.show()
 

@@ -66,10 +66,17 @@ card = Scorecard(
 print(card.to_text(width=68))
 
 # %%
-# The figure shows the points of each variable, with the number of loans
-# and the share of bad ones in each bin.
+# The figure shows the points of four of the variables, three of them
+# with special codes, with the number of loans and the share of bad ones
+# in each bin.
 
-ScorecardDisplay.from_estimator(card)
+shown = [
+    "debt_to_income",
+    "utilisation",
+    "enquiries_6m",
+    "months_since_delinquency",
+]
+ScorecardDisplay.from_estimator(card, variables=shown, n_columns=1)
 plt.show()
 
 # %%

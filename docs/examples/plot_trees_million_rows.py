@@ -99,7 +99,7 @@ for name, (fit, sizes) in runs.items():
 # The dotted line extrapolates the last time of ``rank:pairwise`` in
 # proportion to the rows; it is not measured.
 
-figure, axes = plt.subplots(1, 2, figsize=(6, 3.6), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(6.4, 4), layout="constrained")
 for name, points in found.items():
     n_rows, seconds, auc = np.transpose(points)
     look = {"marker": "o", "linestyle": "-", "label": name}
@@ -114,13 +114,10 @@ axes[0].loglog(
     label="extrapolated",
 )
 axes[0].set(title="Time for 20 rounds", xlabel="rows", ylabel="seconds")
-axes[1].set(
-    title="AUC of 50,000 other rows", xlabel="rows", ylabel="AUC"
-)
+axes[1].set(title="AUC of other rows", xlabel="rows", ylabel="AUC")
 figure.legend(
     *axes[0].get_legend_handles_labels(),
     loc="outside lower center",
-    ncols=3,
-    fontsize="small",
+    ncols=2,
 )
 plt.show()

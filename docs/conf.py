@@ -46,6 +46,7 @@ nitpicky = True
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "attrs_block"]
 myst_heading_anchors = 3
+smartquotes = False  # it would turn the dashes of --option and quotes of defaults into others
 suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold functions
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "keys"  # of the extension api_reference
@@ -113,6 +114,7 @@ sphinx_gallery_conf = {
     "only_warn_on_example_error": False,
     "download_all_examples": False,
     "show_memory": False,
+    "show_signature": False,
     "remove_config_comments": True,
     "plot_gallery": True,
     "matplotlib_animations": False,
@@ -129,7 +131,7 @@ sphinx_gallery_conf = {
 
 PLAIN = (
     *("index", "getting_started", "choosing", "installation", "command_line"),
-    *("how_it_is_tested", "changelog", "glossary"),
+    *("how_it_is_tested", "changelog", "glossary", "coming_from"),
 )
 """Pages of their own, that need no side bar of neighbours."""
 

@@ -5,8 +5,9 @@ reports have both as text.
 """
 
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from itertools import cycle
+from itertools import chain, cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,8 +23,10 @@ THEIRS = (
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 WIDE = 8
 """Times that differ by more than this factor have a logarithmic axis."""
-SHORT = 34
-"""Characters of a label; a longer one goes on in a second line."""
+SHORT = 24
+"""Characters of a line of a label."""
+WIDTH = 5.0
+"""Inches of a figure: its labels stay legible on a page of 400 pixels."""
 
 
 class Line(NamedTuple):
@@ -60,29 +63,32 @@ def panel(axes: Any, title: str, lines: Sequence[Line], labels: Sequence[str]) -
     axes.tick_params(labelsize="small")
 
 
-def wrapped(label: str) -> str:
-    """Return a label in two lines where it is long."""
-    at = label.rfind(", ", 0, SHORT) if len(label) > SHORT else -1
-    return label if at < 0 else f"{label[: at + 1]}\n{label[at + 2 :]}"
+def wrapped(text: str, width: int = SHORT) -> str:
+    """Return text in lines of at most so many characters, broken at blanks."""
+    lines = (textwrap.wrap(line, width, break_long_words=False) for line in text.splitlines())
+    return "\n".join(chain.from_iterable(lines))
 
 
 def draw_lines(panels: dict[str, list[Line]], what: str, path: Path, wide: float = WIDE) -> None:
     """Draw panels beside each other, which share their labels; a logarithmic axis where `wide`."""
     labels = list(dict.fromkeys(one.label for lines in panels.values() for one in lines))
-    height = 1.2 + 0.27 * len(labels) + 0.12 * sum("\n" in wrapped(one) for one in labels)
-    figure, axes = new_figure(len(panels), 8.0 + (len(panels) > 3), max(height, 2.4), sharey=True)
+    n_rows = 1 + (len(panels) > 3)
+    n_columns = -(-len(panels) // n_rows)
+    height = 0.3 * len(labels) + 0.17 * sum(wrapped(one).count("\n") for one in labels)
+    figure, axes = new_figure(n_columns, WIDTH, 1.3 + n_rows * height, n_rows, sharey=True)
     for one, (title, lines) in zip(axes.flat, panels.items(), strict=True):
-        panel(one, title, lines, labels)
+        panel(one, wrapped(title, 38 // n_columns), lines, labels)
         smallest, largest = min(line.low for line in lines), max(line.high for line in lines)
         if 0 < smallest < largest / wide:
             one.set_xscale("log")
         else:
             one.axvline(0, color="0.4", linewidth=1, linestyle="-")
-            one.locator_params(axis="x", nbins=4)
+            one.locator_params(axis="x", nbins=6 // n_columns)
+            one.tick_params(axis="x", labelrotation=45 * (n_columns > 2))
     theirs = any(label.startswith(THEIRS) for label in labels)
     key = "\ndots: this package, squares: others" if theirs else ""
     name = figure.supxlabel if len(panels) > 1 else axes[0, 0].set_xlabel
-    name(what + key, fontsize="medium")
+    name(wrapped(what, 58) + key, fontsize="medium")
     save_figure(figure, path)
 
 
@@ -99,7 +105,7 @@ def times(tables: Iterable[Table], column: str = "seconds") -> dict[str, list[Li
 
 def limited_classes(report: Report, path: Path) -> None:
     """Draw what p adds to the top against the number of stumps, a panel for each data set."""
-    figure, axes = new_figure(3, 8.0, 5.0, n_rows=2, sharex=True, sharey=True)
+    figure, axes = new_figure(2, WIDTH, 6.5, n_rows=3, sharex=True, sharey=True)
     for one, table in zip(axes.flat, report.tables, strict=True):
         stumps = [int(str(row[0])) for row in table.rows]
         for p, aside in ((4, 0.95), (16, 1.05)):
@@ -122,7 +128,7 @@ def limited_classes(report: Report, path: Path) -> None:
 
 def scaling(report: Report, path: Path) -> None:
     """Draw seconds over rows: the fits with their names, the many others as thin lines."""
-    figure, axes = new_figure(3, 8.0, 4.4, sharex=True, sharey=True)
+    figure, axes = new_figure(1, WIDTH, 8.0, n_rows=3, sharex=True, sharey=True)
     groups = list(dict.fromkeys(run["group"] for run in report.curves))
     for one, group in zip(axes.flat, groups, strict=True):
         runs = [run for run in report.curves if run["group"] == group]
@@ -135,9 +141,9 @@ def scaling(report: Report, path: Path) -> None:
         one.set(xscale="log", yscale="log")
         title = group.partition(", ")[0].replace("value and gradient of ", "")
         one.set_title("fits, 20 features" if named else title, fontsize="medium")
-        one.set_xlabel("rows")
-    axes[0, 0].set_ylabel("seconds; the broad line has slope 1")
-    legend_below(figure, axes[0, 0], 3)
+    axes[-1, 0].set_xlabel("rows")
+    figure.supylabel("seconds; the broad line has slope 1", fontsize="medium")
+    legend_below(figure, axes[0, 0], 2)
     save_figure(figure, path)
 
 
@@ -168,7 +174,7 @@ def peers_search(report: Report, path: Path) -> None:
         lines = [one for one in lines_of(table, column) if one.low < one.high]
         if lines:
             panels[re.split(r", \d+ sets", table.title)[0]] = lines
-    draw_lines(panels, "AUC of PNormPushRanker (p = 1, logistic) minus that of each", path)
+    draw_lines(panels, "AUC of PNormPushRanker (logistic) minus that of each", path)
 
 
 def peers_letor(report: Report, path: Path) -> None:
@@ -180,7 +186,7 @@ def peers_letor(report: Report, path: Path) -> None:
         ]
         for table in report.tables[:3]
     }
-    draw_lines(panels, "NDCG@10 of each minus the best of ours, chosen on validation rows", path)
+    draw_lines(panels, "NDCG@10 of each minus that of the best of ours", path)
 
 
 def trees_lists(report: Report, path: Path) -> None:

@@ -25,8 +25,6 @@ WIDE = 8
 """Times that differ by more than this factor have a logarithmic axis."""
 SHORT = 24
 """Characters of a line of a label."""
-WIDTH = 5.0
-"""Inches of a figure: its labels stay legible on a page of 400 pixels."""
 
 
 class Line(NamedTuple):
@@ -75,7 +73,7 @@ def draw_lines(panels: dict[str, list[Line]], what: str, path: Path, wide: float
     n_rows = 1 + (len(panels) > 3)
     n_columns = -(-len(panels) // n_rows)
     height = 0.3 * len(labels) + 0.17 * sum(wrapped(one).count("\n") for one in labels)
-    figure, axes = new_figure(n_columns, WIDTH, 1.3 + n_rows * height, n_rows, sharey=True)
+    figure, axes = new_figure(n_columns, 1.3 + n_rows * height, n_rows, sharey=True)
     for one, (title, lines) in zip(axes.flat, panels.items(), strict=True):
         panel(one, wrapped(title, 38 // n_columns), lines, labels)
         smallest, largest = min(line.low for line in lines), max(line.high for line in lines)
@@ -105,7 +103,7 @@ def times(tables: Iterable[Table], column: str = "seconds") -> dict[str, list[Li
 
 def limited_classes(report: Report, path: Path) -> None:
     """Draw what p adds to the top against the number of stumps, a panel for each data set."""
-    figure, axes = new_figure(2, WIDTH, 6.5, n_rows=3, sharex=True, sharey=True)
+    figure, axes = new_figure(2, 6.5, n_rows=3, sharex=True, sharey=True)
     for one, table in zip(axes.flat, report.tables, strict=True):
         stumps = [int(str(row[0])) for row in table.rows]
         for p, aside in ((4, 0.95), (16, 1.05)):
@@ -128,7 +126,7 @@ def limited_classes(report: Report, path: Path) -> None:
 
 def scaling(report: Report, path: Path) -> None:
     """Draw seconds over rows: the fits with their names, the many others as thin lines."""
-    figure, axes = new_figure(1, WIDTH, 8.0, n_rows=3, sharex=True, sharey=True)
+    figure, axes = new_figure(1, 8.0, n_rows=3, sharex=True, sharey=True)
     groups = list(dict.fromkeys(run["group"] for run in report.curves))
     for one, group in zip(axes.flat, groups, strict=True):
         runs = [run for run in report.curves if run["group"] == group]

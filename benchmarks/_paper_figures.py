@@ -51,7 +51,7 @@ def show_pairs(axes, contributions, title):
 
 def draw_contributions(folder):
     """Draw Figures 1 and 4."""
-    figure, panels = new_figure(4, 8, 4.6, n_rows=-(-(len(POWERS) + 1) // 4))
+    figure, panels = new_figure(3, 5.2, n_rows=-(-(len(POWERS) + 1) // 3))
     shares = {f"p = {p}": push_contributions(p) for p in POWERS} | {"IR": ir_contributions()}
     for axes, (title, pairs) in zip(panels.flat, shares.items(), strict=False):
         show_pairs(axes, pairs, title)
@@ -62,7 +62,7 @@ def draw_contributions(folder):
 
 def draw_formulas(folder):
     """Draw Figures 3 and 8."""
-    figure, [(discounts, powers)] = new_figure(2, 8, 4.4)
+    figure, [[discounts], [powers]] = new_figure(1, 7.0, n_rows=2)
     z = np.linspace(0.3, 10, 400)
     for values, label in (
         (1 / np.log1p(z), "1 / ln(1 + z)"),
@@ -85,7 +85,7 @@ def draw_formulas(folder):
 def draw_curves(experiment, X, y, seed, folder):
     """Draw ROC curves of one run, in counts: training rows above, test rows below."""
     train, test = parts(experiment, TEXT, y, seed)[0]
-    figure, panels = new_figure(2, 8, 7, n_rows=2)
+    figure, panels = new_figure(2, 5.4, n_rows=2)
     for setting, style in zip(SETTINGS, STYLES, strict=True):
         scores = fit_scores(setting, TEXT, X, y, train)
         for (whole, left), rows in zip(panels, (train, test), strict=True):
@@ -97,7 +97,7 @@ def draw_curves(experiment, X, y, seed, folder):
         end = max(experiment.left_end * (y[rows] == 0).sum(), 1)
         top = max(one.get_ydata()[one.get_xdata() <= end].max() for one in left.get_lines())
         left.set(title="left end", xlabel="false positives", xlim=(0, end), ylim=(0, 1.02 * top))
-    legend_below(figure, panels[0, 0], len(SETTINGS))
+    legend_below(figure, panels[0, 0], 3)
     save_figure(figure, folder / f"figure_{experiment.figure}_{experiment.data}.png")
 
 

@@ -158,22 +158,22 @@ def verdicts_of(found: Any, rounds: Any) -> list[Verdict]:
 
 def draw(found: Any, rounds: Any, path: Any) -> None:
     """Draw the F-skew and the differences of the training AUC against the rounds."""
-    figure, [panels] = new_figure(3, width=9.6)
+    figure, grid = new_figure(1, 8.0, n_rows=3, sharex=True)
+    panels = grid[:, 0]
     panels[0].set(yscale="log", title="|F-skew| / F, with constant")
     for name, splits in found.items():
         shown = zip(panels, (True, True, False), ("skew", "train", "train"), strict=True)
         for axes, kind, what in shown:
             columns = [[split[kind, number][what] for split in splits] for number in rounds]
             bars(axes, rounds, columns, label=TITLES[name])
-    panels[1].set(title="Training AUC, with constant")
-    panels[2].set(title="Training AUC, without")
-    panels[1].set_ylabel("AdaBoost minus RankBoost")
+    panels[1].set(title="Training AUC, AdaBoost minus RankBoost, with constant")
+    panels[2].set(title="Training AUC, AdaBoost minus RankBoost, without", xlabel="rounds")
     panels[2].sharey(panels[1])
     for axes in panels:
-        axes.set(xscale="log", xlabel="rounds")
+        axes.set(xscale="log")
     for axes in panels[1:]:
         axes.axhline(0, color="0.6", linewidth=1, linestyle="-")
-    legend_below(figure, panels[0], 5)
+    legend_below(figure, panels[0], 2)
     save_figure(figure, path)
 
 

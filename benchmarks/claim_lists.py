@@ -136,17 +136,18 @@ def verdicts_of(found: Any, lengths: Any) -> list[Verdict]:
 
 def draw(found: Any, lengths: Any, path: Any) -> None:
     """Draw the excess risk against the length, one panel for each grading."""
-    figure, [panels] = new_figure(2, sharey=True)
-    for axes, (grading, words) in zip(panels, GRADINGS.items(), strict=True):
-        axes.set(xscale="log", yscale="log", title=words.capitalize(), xlabel="rows of a list")
+    figure, grid = new_figure(1, 6.5, n_rows=2, sharex=True, sharey=True)
+    for axes, (grading, words) in zip(grid.flat, GRADINGS.items(), strict=True):
+        axes.set(xscale="log", yscale="log", title=words.capitalize())
         for name in rankers():
             for n_lists in N_LISTS:
                 columns = [found[grading, name, n_lists, length] for length in lengths]
                 bars(axes, lengths, columns, label=f"{name}, {n_lists} lists")
         axes.set_xticks(lengths, [f"{length:,}" for length in lengths])
         axes.minorticks_off()
-    panels[0].set_ylabel("excess risk (nats)")
-    legend_below(figure, panels[0], 2)
+    grid[-1, 0].set_xlabel("rows of a list")
+    figure.supylabel("excess risk (nats)", fontsize="medium")
+    legend_below(figure, grid[0, 0], 2)
     save_figure(figure, path)
 
 

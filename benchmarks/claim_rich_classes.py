@@ -138,10 +138,11 @@ def verdicts_of(found: dict[str, Any], richest: str) -> list[Verdict]:
 
 def draw(found: dict[str, Any], names: list[str], path: Any) -> None:
     """Draw what p adds to the top and to the AUC of new rows, a column for each data set."""
-    figure, grid = new_figure(len(found), width=9.6, height=6.4, n_rows=2, sharey="row")
-    for line, what in zip(grid, ("top", "AUC"), strict=True):
-        for axes, (name, figures) in zip(line, found.items(), strict=True):
-            axes.set(xscale="log", xlabel="p", title=TITLES[name])
+    figure, grid = new_figure(2, 7.5, n_rows=len(found), sharex=True, sharey="col")
+    for column, what in zip(grid.T, ("top", "AUC"), strict=True):
+        for axes, (name, figures) in zip(column, found.items(), strict=True):
+            axes.set(xscale="log", title=f"{what}, {TITLES[name]}")
+            axes.title.set_fontsize("small")
             for number, model in enumerate(names):
                 columns = [gains(figures, model, f"test {what}", p) for p in POWERS]
                 aside = 1.06 ** (number - len(names) / 2)  # so that no interval hides another
@@ -150,8 +151,9 @@ def draw(found: dict[str, Any], names: list[str], path: Any) -> None:
             axes.axhline(0, color="0.6", linewidth=1, linestyle="-")
             axes.set_xticks(POWERS, [str(p) for p in POWERS])
             axes.minorticks_off()
-        line[0].set_ylabel(f"{what}: difference to p = 1")
-    legend_below(figure, grid[0][0], 3)
+        column[-1].set_xlabel("p")
+    figure.supylabel("difference to p = 1", fontsize="medium")
+    legend_below(figure, grid[0, 0], 2)
     save_figure(figure, path)
 
 

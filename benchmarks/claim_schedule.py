@@ -192,7 +192,7 @@ def verdicts_of(found: dict[str, Any], sizes: Any) -> list[Verdict]:
 
 def draw(found: dict[str, Any], sizes: Any, negatives: Any, path: Any) -> None:
     """Draw the distance with the slopes of the theorem, and both excess risks."""
-    figure, [(left, middle, right)] = new_figure(3, width=9.6)
+    figure, [[left], [middle], [right]] = new_figure(1, 9.0, n_rows=3)
     for axes in (left, middle, right):
         axes.set(xscale="log", yscale="log")
     x = [size_of(size, size) for size in sizes]

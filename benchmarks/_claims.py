@@ -10,6 +10,8 @@ from _harness import command_line
 from _report import Report
 from _stats import half_width
 
+COLORS = ("#0072b2", "#d55e00", "#000000", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+LOOKS = [{"color": c, "marker": m} for c, m in zip(COLORS, "os^vD*<", strict=True)]
 STYLE = Path(__file__).resolve().parents[1] / "docs" / "gallery.mplstyle"
 
 

@@ -7,11 +7,12 @@ reports have both as text.
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, cycle
+from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from _claims import legend_below, new_figure, save_figure
+from _claims import COLORS, LOOKS, legend_below, new_figure, save_figure
 from _report import Report, Table
 
 THEIRS = (
@@ -52,7 +53,7 @@ def panel(axes: Any, title: str, lines: Sequence[Line], labels: Sequence[str]) -
     places = {label: -number for number, label in enumerate(labels)}
     for one in lines:
         theirs = one.label.startswith(THEIRS)
-        style = {"color": "#d55e00" if theirs else "#0072b2", "linestyle": "-"}
+        style = {"color": COLORS[theirs], "linestyle": "-"}
         axes.plot([one.low, one.high], [places[one.label]] * 2, linewidth=2, **style)
         axes.plot(one.value, places[one.label], marker="s" if theirs else "o", **style)
     axes.set_title(title, fontsize="medium")
@@ -63,8 +64,7 @@ def panel(axes: Any, title: str, lines: Sequence[Line], labels: Sequence[str]) -
 
 def wrapped(text: str, width: int = SHORT) -> str:
     """Return text in lines of at most so many characters, broken at blanks."""
-    lines = (textwrap.wrap(line, width, break_long_words=False) for line in text.splitlines())
-    return "\n".join(chain.from_iterable(lines))
+    return "\n".join(textwrap.fill(line, width) for line in text.splitlines())
 
 
 def draw_lines(panels: dict[str, list[Line]], what: str, path: Path, wide: float = WIDE) -> None:
@@ -85,8 +85,7 @@ def draw_lines(panels: dict[str, list[Line]], what: str, path: Path, wide: float
             one.tick_params(axis="x", labelrotation=45 * (n_columns > 2))
     theirs = any(label.startswith(THEIRS) for label in labels)
     key = "\ndots: this package, squares: others" if theirs else ""
-    name = figure.supxlabel if len(panels) > 1 else axes[0, 0].set_xlabel
-    name(wrapped(what, 58) + key, fontsize="medium")
+    figure.supxlabel(wrapped(what, 58) + key, fontsize="medium")
     save_figure(figure, path)
 
 
@@ -117,8 +116,7 @@ def limited_classes(report: Report, path: Path) -> None:
         one.set_xticks(stumps, [str(size) for size in stumps])
         one.minorticks_off()
         one.set_title(table.title, fontsize="medium")
-    for one in axes[-1]:
-        one.set_xlabel("stumps")
+    axes[-1, 0].set_xlabel("stumps")
     figure.supylabel("difference in the top", fontsize="medium")
     legend_below(figure, axes[0, 0], 2)
     save_figure(figure, path)
@@ -131,14 +129,15 @@ def scaling(report: Report, path: Path) -> None:
     for one, group in zip(axes.flat, groups, strict=True):
         runs = [run for run in report.curves if run["group"] == group]
         named = [run for run in runs if run["of"] == "fit"]
-        thin = {"color": "#0072b2", "linewidth": 0.8, "linestyle": "-", "alpha": 0.6}
-        for run, marker in zip(named or runs, cycle("os^Dv<>"), strict=False):
-            bold = {"marker": marker, "markersize": 4, "label": run["what"]}
+        thin = {"color": COLORS[0], "linewidth": 0.8, "linestyle": "-", "alpha": 0.6}
+        for run, look in zip(named or runs, cycle(LOOKS), strict=False):
+            bold = {**look, "markersize": 4, "label": run["what"]}
             one.plot(run["rows"], run["s"], **(bold if named else thin))
         one.plot([1e3, 3e6], [3e-4, 0.9], color="0.8", linewidth=8, linestyle="-", zorder=0)
         one.set(xscale="log", yscale="log")
         title = group.partition(", ")[0].replace("value and gradient of ", "")
-        one.set_title("fits, 20 features" if named else title, fontsize="medium")
+        title = "fits, 20 features" if named else f"{title}, a line each"
+        one.set_title(title, fontsize="medium")
     axes[-1, 0].set_xlabel("rows")
     figure.supylabel("seconds; the broad line has slope 1", fontsize="medium")
     legend_below(figure, axes[0, 0], 2)
@@ -204,9 +203,8 @@ def bench_boosting(report: Report, path: Path) -> None:
         most = max(row[1] for row in table.rows)
         rows = [row for row in table.rows if row[1] == most and "rank:pairwise" not in str(row[0])]
         tables.append(Table(title, table.columns, rows))
-    draw_lines(
-        times(tables), "seconds, a million rows of 20 features, 100 rounds", path, wide=100.0
-    )
+    what = "seconds, a million rows of 20 features, 100 rounds"
+    draw_lines(times(tables), what, path, wide=100.0)
 
 
 def bench_pairs(report: Report, path: Path) -> None:
@@ -228,12 +226,9 @@ def clicks(report: Report, path: Path) -> None:
 def bench_given_pairs(report: Report, path: Path) -> None:
     """Draw the times of linear rankers of listed pairs and of logistic regressions."""
     kind = "listed pairs, "
-    tables = [
-        Table(table.title.removeprefix(kind), table.columns, table.rows)
-        for table in report.tables
-        if table.title.startswith(kind)
-    ]
-    draw_lines(times(tables), "seconds, a million pairs", path, wide=100.0)
+    tables = [table for table in report.tables if table.title.startswith(kind)]
+    found = times([replace(table, title=table.title.removeprefix(kind)) for table in tables])
+    draw_lines(found, "seconds, a million pairs", path, wide=100.0)
 
 
 def bench_kernel(report: Report, path: Path) -> None:

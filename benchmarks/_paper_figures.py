@@ -64,21 +64,18 @@ def draw_formulas(folder):
     """Draw Figures 3 and 8."""
     figure, [[discounts], [powers]] = new_figure(1, 7.0, n_rows=2)
     z = np.linspace(0.3, 10, 400)
-    for values, label in (
-        (1 / np.log1p(z), "1 / ln(1 + z)"),
-        (1 / z, "1 / z"),
-        (-np.log1p(z), "-ln(1 + z)"),
-    ):
-        discounts.plot(z, values, label=label)
+    discounts.plot(z, 1 / np.log1p(z), label=r"$1 / \ln(1 + z)$")
+    discounts.plot(z, 1 / z, label="$1 / z$")
+    discounts.plot(z, -np.log1p(z), label=r"$-\ln(1 + z)$")
     discounts.set(title="Discounts", xlabel="z")
     b = np.linspace(0, 1, 401)
     far, near = np.abs(A - b) ** (1 / P), np.abs(A - b) * A ** (1 / P - 1)
-    powers.plot(b, far, label="|a - b|^(1/p)")
+    powers.plot(b, far, label="$|a - b|^{1/p}$")
     powers.plot(b, np.minimum(near, far), label="the smaller bound")
-    powers.plot(b, np.abs(A ** (1 / P) - b ** (1 / P)), label="|a^(1/p) - b^(1/p)|")
+    powers.plot(b, np.abs(A ** (1 / P) - b ** (1 / P)), label="$|a^{1/p} - b^{1/p}|$")
     powers.set(title=f"Lemma 7, p = {P}, a = {A}", xlabel="b")
     for axes in (discounts, powers):  # below, where no line is
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize="small")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize="small", ncols=3)
     save_figure(figure, folder / "figures_3_and_8.png")
 
 
@@ -97,6 +94,7 @@ def draw_curves(experiment, X, y, seed, folder):
         end = max(experiment.left_end * (y[rows] == 0).sum(), 1)
         top = max(one.get_ydata()[one.get_xdata() <= end].max() for one in left.get_lines())
         left.set(title="left end", xlabel="false positives", xlim=(0, end), ylim=(0, 1.02 * top))
+    figure.suptitle(f"Figure {experiment.figure}: {experiment.data}", fontsize="medium")
     legend_below(figure, panels[0, 0], 3)
     save_figure(figure, folder / f"figure_{experiment.figure}_{experiment.data}.png")
 

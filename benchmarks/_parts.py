@@ -103,7 +103,7 @@ def run_parts(
     options = parser.parse_args()
     if options.quick:
         options.rows, options.repeats = rows // QUICK, 2
-    settings = f"{options.rows:,} rows; {options.repeats} runs; {options.threads} threads."
+    settings = f"{options.rows:,} rows; runs: {options.repeats}; threads: {options.threads}."
     report = Report(Path(script).stem, settings, describe_machine(*packages), [])
     for name in options.only:
         say(name)

@@ -13,7 +13,7 @@ from functools import partial
 from statistics import mean
 from typing import Any
 
-from _claims import bars, conclude, legend_below, new_figure, parse_claim, save_figure
+from _claims import LOOKS, bars, conclude, legend_below, new_figure, parse_claim, save_figure
 from _harness import describe_machine
 from _real_data import load_each, load_table
 from _report import Cell, Report, Table, Verdict
@@ -26,8 +26,6 @@ DEPTHS = (2, 4, 6)
 LITTLE = 0.01
 """Change of the top, as a share of the positives, up to which it is little."""
 
-COLORS = ("#0072b2", "#d55e00", "#000000", "#009e73", "#cc79a7", "#56b4e9")
-MARKERS = "os^vD*"
 
 Model = Callable[[float], Any]
 
@@ -146,8 +144,8 @@ def draw(found: dict[str, Any], names: list[str], path: Any) -> None:
             for number, model in enumerate(names):
                 columns = [gains(figures, model, f"test {what}", p) for p in POWERS]
                 aside = 1.06 ** (number - len(names) / 2)  # so that no interval hides another
-                style = {"marker": MARKERS[number], "color": COLORS[number]}
-                bars(axes, [p * aside for p in POWERS], columns, label=model, **style)
+                x = [p * aside for p in POWERS]
+                bars(axes, x, columns, label=model, **LOOKS[number])
             axes.axhline(0, color="0.6", linewidth=1, linestyle="-")
             axes.set_xticks(POWERS, [str(p) for p in POWERS])
             axes.minorticks_off()

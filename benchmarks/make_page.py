@@ -23,21 +23,24 @@ PAGES = {name: words for pages in GROUPS.values() for name, words in pages.items
 def page(words: dict, report: Report) -> str:
     """Return the page of a report: an opening, figures, and tables that open on demand."""
     pictures = words.get("pictures", {}).items()
+    first, *others = report.all_tables()
     parts = [
         f"# {words['title']}",
         words["opening"].strip(),
         *(f"![{about.strip()}.]({name}.png)" for name, about in pictures),
         report.settings,
-        *(folded(table) for table in report.all_tables()),
+        folded(first, opened=not pictures),
+        *map(folded, others),
         *report.notes,
         machine_line(report.machine),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def folded(table: Table) -> str:
-    """Return a table that a click on its title opens."""
-    head = f"<details><summary>{escape(table.title, quote=False)}</summary>"
+def folded(table: Table, *, opened: bool = False) -> str:
+    """Return a table that a click on its title opens or closes."""
+    title = escape(table.title, quote=False)
+    head = f"<details{' open' * opened}><summary>{title}</summary>"
     return "\n\n".join([head, table_in_pipes(table), *filter(None, [table.note]), "</details>"])
 
 
@@ -66,7 +69,7 @@ def defaults(report: Report) -> str:
     columns = [name for name in table.columns if name not in ("first 5 %", "AP")]
     at = [table.columns.index(name) for name in columns]
     rows: list[list[Cell]] = [[str(row[n]).partition(" (")[0] for n in at] for row in table.rows]
-    note, settings = table.note.partition(". ")[0], report.settings.partition("; first 5 %")[0]
+    note, settings = table.note.partition(". ")[0], report.settings.partition("; significance")[0]
     return f"{table_in_pipes(Table('', columns, rows))}\n\n{note}. {settings}.\n"
 
 

@@ -144,7 +144,8 @@ def make_report(options: argparse.Namespace) -> Report:
         lines = [curve for curve in curves if curve["group"] == group]
         tables.append(tabulate(group, lines))
         verdicts += judge(group, lines, ends)
-    notes += [f"{name} ends at {most:,} rows: {why}." for name, (most, why) in ends.items()]
+    shorter = (f"{name} at {most:,} rows ({why})" for name, (most, why) in ends.items())
+    notes.append(f"Ends earlier: {'; '.join(shorter)}.")
     if options.max_rows < LARGEST:
         notes.append(f"The limits are stated for {LARGEST:,} rows.")
     settings = (

@@ -166,8 +166,8 @@ def draw(found: Any, rounds: Any, path: Any) -> None:
         for axes, kind, what in shown:
             columns = [[split[kind, number][what] for split in splits] for number in rounds]
             bars(axes, rounds, columns, label=TITLES[name])
-    panels[1].set(title="Training AUC, AdaBoost minus RankBoost, with constant")
-    panels[2].set(title="Training AUC, AdaBoost minus RankBoost, without", xlabel="rounds")
+    panels[1].set(title="Training AUC, with constant", ylabel="AdaBoost - RankBoost")
+    panels[2].set(title="Training AUC, without", ylabel="AdaBoost - RankBoost", xlabel="rounds")
     panels[2].sharey(panels[1])
     for axes in panels:
         axes.set(xscale="log")

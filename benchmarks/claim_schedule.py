@@ -212,7 +212,7 @@ def draw(found: dict[str, Any], sizes: Any, negatives: Any, path: Any) -> None:
             bars(axes, [n for _, n in pairs], columns, label=label)
         axes.set(title=title, xlabel="negative rows $n$")
     left.plot([], [], color="0.4", linestyle="--", label="slope by (2.5)")
-    ticks = [x[0], x[-3], x[-1]]
+    ticks = [x[0], x[len(x) // 2], x[-1]]
     left.set_xticks(ticks, [f"{tick:.2g}" for tick in ticks])
     left.minorticks_off()
     right.set_ylim(middle.get_ylim())

@@ -161,13 +161,13 @@ def _sentence(contest: Contest) -> str:
     rivals = {name for name in order if (name in _rankers.BASELINES) != is_baseline} - {ENSEMBLE}
     rival, lead = choice.lead(rivals or {*order[1:]})
     who = f"{rival}, the best {'ranker' if is_baseline else 'baseline'}"
-    ends = f"95 % interval {_ends(lead)}; both {corrected}"
-    # Less than .0005 would be shown as .000.
-    by = "no better than" if lead.mean < 0.0005 else f"{lead.mean:.3f} above"
-    doubt = "" if lead.low > 0 or lead.mean < 0.0005 else "; the difference may be due to chance"
+    # Less than .0005 would be shown as .000; the correction may turn the sign of the table's lead.
+    is_above = min(lead.mean, value - column[rival].mean) >= 0.0005
+    by = f"{lead.mean:.3f} above" if is_above else "no better than"
+    doubt = "; the difference may be due to chance" if is_above and lead.low <= 0 else ""
     advice = "" if lead.low > 0 else f" You may not need a ranker: {rival} may do as well."
     advice = " This list needs no ranker." if is_baseline else advice
-    return f"{start}, {by} {who}{doubt} ({ends}).{advice}"
+    return f"{start}, {by} {who}{doubt} (95 % interval {_ends(lead)}; both {corrected}).{advice}"
 
 
 def _shown(value: float) -> str:

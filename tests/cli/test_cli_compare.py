@@ -160,6 +160,24 @@ def test_the_sentence_says_who_is_first_and_how_sure_that_is():
     assert "no interval: too few" in _sentence(few)
 
 
+def test_the_sentence_claims_no_lead_that_the_table_denies():
+    """The best of four baselines loses more by the correction than the ranker: the sign turns."""
+    y, n_turned = np.repeat([1, 0, 0], 100), 0
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        common = y + rng.normal(scale=1.5, size=300)
+        names = ["RankBoost", *list(_rankers.BASELINES)[:4]]
+        held = contest(y, {name: common + rng.normal(scale=0.7, size=300) for name in names})
+        first, rivals = held.order[0], set(names[1:])
+        if first != "RankBoost":
+            continue
+        rival, lead = held.choice.lead(rivals)
+        is_behind = held.table["auc"][first].mean <= held.table["auc"][rival].mean
+        n_turned += is_behind and lead.mean > 0.0005
+        assert f"above {rival}" not in _sentence(held) or not is_behind
+    assert n_turned
+
+
 def test_equal_rows_count_once_in_intervals():
     y, score, other, fold = rows(600)
     once, twice = Labels(y, None, fold), Labels(np.tile(y, 2), None, np.tile(fold, 2))

@@ -136,8 +136,7 @@ def scaling(report: Report, path: Path) -> None:
         one.plot([1e3, 3e6], [3e-4, 0.9], color="0.8", linewidth=8, linestyle="-", zorder=0)
         one.set(xscale="log", yscale="log")
         title = group.partition(", ")[0].replace("value and gradient of ", "")
-        title = "fits, 20 features" if named else f"{title}, a line each"
-        one.set_title(title, fontsize="medium")
+        one.set_title("fits, 20 features" if named else f"{title}, a line each", fontsize="medium")
     axes[-1, 0].set_xlabel("rows")
     figure.supylabel("seconds; the broad line has slope 1", fontsize="medium")
     legend_below(figure, axes[0, 0], 2)
@@ -148,12 +147,14 @@ def lists(report: Report, path: Path) -> None:
     """Draw the quality of each system beside its processor seconds."""
     table = report.tables[0]
     panels: dict[str, list[Line]] = {"AUC": [], "pAUC": [], "seconds": []}
-    for row in table.rows:
+    n_tables = [int(NUMBER.findall(str(row[1]))[-1]) for row in table.rows]  # "(6 of 10)"
+    for row, n in zip(table.rows, n_tables, strict=True):
+        label = str(row[0]) if n == max(n_tables) else f"{row[0]} ({n} tables)"
         for column in ("AUC", "pAUC"):
             numbers = NUMBER.findall(str(row[table.columns.index(column)]))
             value, half = map(float, numbers[:2])
-            panels[column].append(Line(str(row[0]), value, value - half, value + half))
-        panels["seconds"].append(Line(str(row[0]), *[float(str(row[-1]))] * 3))
+            panels[column].append(Line(label, value, value - half, value + half))
+        panels["seconds"].append(Line(label, *[float(str(row[-1]))] * 3))
     beside = table.title.partition(" minus ")[2].partition(",")[0]
     draw_lines(panels, f"mean difference from {beside} with 95 % intervals; seconds", path)
 
@@ -171,7 +172,7 @@ def peers_search(report: Report, path: Path) -> None:
         lines = [one for one in lines_of(table, column) if one.low < one.high]
         if lines:
             panels[re.split(r", \d+ sets", table.title)[0]] = lines
-    draw_lines(panels, "AUC of PNormPushRanker (logistic) minus that of each", path)
+    draw_lines(panels, "AUC of PNormPushRanker (p = 1, logistic) minus that of each", path)
 
 
 def peers_letor(report: Report, path: Path) -> None:
@@ -203,8 +204,7 @@ def bench_boosting(report: Report, path: Path) -> None:
         most = max(row[1] for row in table.rows)
         rows = [row for row in table.rows if row[1] == most and "rank:pairwise" not in str(row[0])]
         tables.append(Table(title, table.columns, rows))
-    what = "seconds, a million rows of 20 features, 100 rounds"
-    draw_lines(times(tables), what, path, wide=100.0)
+    draw_lines(times(tables), "seconds, a million rows of 20 features, 100 rounds", path, wide=100)
 
 
 def bench_pairs(report: Report, path: Path) -> None:

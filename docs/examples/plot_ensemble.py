@@ -56,8 +56,7 @@ print(f"AUC of new rows {ensemble.score(X_new, y_new):.3f}")
 # other folds, so the selection does not make it too optimistic. On this
 # table, stumps are the best member and get nearly all of the weight: the
 # ensemble is as good as they are, not better. It found them without
-# being told which member is best. Expect more where several members are
-# about equally good but order rows differently.
+# being told which member is best.
 
 estimates = {
     name: scores["pauc@0.05"]

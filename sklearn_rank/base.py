@@ -321,8 +321,7 @@ class CheckedInput(Predictor):
         data : Rows
             Rows, on several processes those of this one.
         """
-        has_pair = float(data.preferences.is_paired.any())
-        if not data.largest(has_pair):
+        if not data.largest(float(data.preferences.is_paired.any())):
             raise ValueError(
                 f"{type(self).__name__} found no comparable pair: "
                 f"{'in every query ' * (data.qid is not None)}all rows have the same relevance, "

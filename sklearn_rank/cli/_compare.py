@@ -35,6 +35,8 @@ def compare(table: TableOptions, folds: Folds, output: Output | None, plot: Outp
         with plot.writing() as temporary:
             _drawn(contest, figure).savefig(temporary, dpi=150)
     print(f"\nnext: {_next_command(table.data, output, plot)}")
+    if table.data and not output:
+        print("(--best compares anew; to avoid that: compare -o run.json, then --best run.json)")
 
 
 def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
@@ -194,8 +196,8 @@ def _footnotes(contest: Contest) -> str:
         by = f"{RANK_SCORE}, the partial AUC up to 10 % of the negatives plus a fifth of the AUC"
     about += f" Sorted by {by}"
     if contest.choice is not None and contest.choice.criterion[0].argmax() > 0:
-        who = "the ensemble; no model is" if contest.order[0] == ENSEMBLE else "the simplest model"
-        about += f"; first: {who} within 1/4 standard error of the best in each column"
+        who = "the ensemble: no model is" if contest.order[0] == ENSEMBLE else "the simplest model"
+        about += f"; first: {who} within 1/4 standard error of the best in every column"
     if contest.weights:
         members = listing(f"{100 * share:.0f} % {name}" for name, share in contest.weights.items())
         source = "the other folds" if data.time is None else "earlier periods (at first, equal)"

@@ -6,7 +6,7 @@ import click
 
 from sklearn_rank.cli import _card_commands  # noqa: F401 - adds the commands of cards
 from sklearn_rank.cli._command import DATA, FOLDS, PICTURES, TABLE, command, commands, export_to
-from sklearn_rank.cli._tables.inputs import InputError, listing
+from sklearn_rank.cli._tables.inputs import InputError, choices, listing
 from sklearn_rank.cli._tables.options import RANKERS, Reading, option, options_of
 
 __all__ = ["commands", "run"]
@@ -39,9 +39,10 @@ def run(words: list[str]) -> None:
     except click.UsageError as error:
         message = error.format_message().removesuffix(".")
         if isinstance(error, click.NoSuchOption) and error.ctx:
-            options = (param.opts[-1] for param in error.ctx.command.params)
-            message += f"; the options are {listing((n for n in options if n[:2] == '--'), 99)}"
-        if "command" in message:
+            options = [o for p in error.ctx.command.params for o in p.opts if o.startswith("--")]
+            known = choices("options", error.option_name, options, 99)
+            message = f"no such option {error.option_name!r}; {known}"
+        elif "command" in message:
             names = sorted(commands.commands)
             message = f"{message.partition('. ')[0]}; the commands are {listing(names)}"
         raise InputError(message[0].lower() + message[1:]) from error

@@ -15,6 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 
 import sklearn_rank
+from sklearn_rank.cli._tables import inputs
 from sklearn_rank.cli._tables.columns import BOOLEAN, CATEGORY, DATE, FEW_VALUES, NUMBER, Schema
 from sklearn_rank.cli._tables.dataset import Dataset
 from sklearn_rank.cli._tables.inputs import InputError, import_extra, listing, noting
@@ -54,16 +55,15 @@ def rankers_of(table: TableOptions, folds: Folds, named: Sequence[str]) -> dict[
     """Return unfitted models, by default all rankers; each gets its part of the options."""
     if folds.n_jobs == 0:
         raise InputError("--n-jobs 0: must be a number of jobs, or -1 for all cores")
-    forms = {_form(name): name for name in (*sklearn_rank.__all__, *BASELINES)}
-    unknown = [name for name in named if _form(name) not in forms]
+    forms = {inputs.form_of(name): name for name in (*sklearn_rank.__all__, *BASELINES)}
+    unknown = [name for name in named if inputs.form_of(name) not in forms]
     if unknown:
-        allowed_names = listing(forms.values())
-        raise InputError(f"unknown ranker {unknown[0]!r}; the rankers are {allowed_names}")
-    names = [forms[_form(name)] for name in named] or sklearn_rank.__all__
+        known = inputs.choices("rankers", unknown[0], forms.values())
+        raise InputError(f"unknown ranker {unknown[0]!r}; {known}")
+    names = [forms[inputs.form_of(name)] for name in named] or sklearn_rank.__all__
     rankers = {name: _unfitted(name, table) for name in names}
     params = {name: ranker.get_params().keys() for name, ranker in rankers.items()}
-    own = (param for name in names for param in params[name] if param != "relevance")
-    allowed = list(dict.fromkeys(own))
+    allowed = list(dict.fromkeys(p for name in names for p in params[name] if p != "relevance"))
     for param in folds.param:
         if param not in allowed:
             what = f"not a parameter of {listing(names, 3)}; choose from"
@@ -75,10 +75,6 @@ def rankers_of(table: TableOptions, folds: Folds, named: Sequence[str]) -> dict[
         with noting([], refused=(ImportError, ValueError)):
             _ = rankers[TREES].engine_in_use
     return rankers
-
-
-def _form(name: str) -> str:
-    return "".join(name.casefold().split())
 
 
 def _unfitted(name: str, table: TableOptions | Schema) -> Any:

@@ -224,8 +224,7 @@ def dcg_from_clicks(
     log = _read(clicks, position, row, impression, y_score, qid, k)
     predicted = _predictions(method, attraction, log)
     n_positions = int(log.position.max())
-    no_trust = np.zeros(n_positions)
-    offset = no_trust if offset is None else offset
+    offset = np.zeros(n_positions) if offset is None else offset  # no trust bias
     beta = check_probabilities(_OWNER, offset, "offset", n_positions)
     weights = _draws(check_random_state(random_state), log.n_queries, n_bootstrap)
     # 2) Propensities, given or estimated in each sample.

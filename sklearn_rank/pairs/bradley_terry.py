@@ -131,8 +131,7 @@ class BradleyTerry(BaseEstimator):
             If ``alpha=0`` and the duels are not strongly connected, or if `max_iter` is too
             small.
         """
-        params = self.get_params(deep=False)
-        check_parameters("BradleyTerry", params, self._allowed)
+        check_parameters("BradleyTerry", self.get_params(deep=False), self._allowed)
         duels = duel_pairs(*_columns(X), sample_weight=sample_weight)
         share = np.maximum(duels.weight / duels.weight.max(), SMALLEST_WEIGHT)
         pairs, weight = merge_votes(duels.pairs, sample_weight=share)

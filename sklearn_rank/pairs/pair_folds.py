@@ -126,8 +126,7 @@ class PairKFold(BaseCrossValidator):
                 f"them. Got {len(size)}."
             )
         # The largest unit first, each into the smallest fold so far; ties in random order.
-        rng = check_random_state(self.random_state)
-        order = rng.permutation(len(size))
+        order = check_random_state(self.random_state).permutation(len(size))
         order = order[np.argsort(-size[order], kind="stable")]
         fold = np.empty(len(size), dtype=np.intp)
         fold_sizes = np.zeros(self.n_splits, dtype=np.intp)

@@ -19,8 +19,7 @@ def checked_rows(scorecard: Any, X: Any) -> Any:
     A card of numbers alone whose ranker is known to have no categories reads X as numbers.
     """
     check_is_fitted(scorecard)
-    card = scorecard.card_
-    if _takes_by_name(card, X):
+    if _takes_by_name(scorecard.card_, X):
         return X
     ranker = getattr(scorecard, "ranker_", None)
     if ranker is None or ranker.category_codes_ is not None:

@@ -225,8 +225,7 @@ def _range_labels(thresholds: Sequence[float]) -> list[str]:
 def label_of(category: Any) -> str:
     """Return the text of a category, with quotes if it could be misread."""
     if not isinstance(category, str):
-        is_float = isinstance(category, float)
-        return number_text(category) if is_float else str(category)
+        return number_text(category) if isinstance(category, float) else str(category)
     is_plain = category.isprintable() and category == category.strip() and category
     is_reserved = category in ("missing", "any other") or category.endswith(NOT_SEEN)
     is_clear = is_plain and not is_reserved and not set(category) & set(',"')

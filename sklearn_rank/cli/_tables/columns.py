@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from collections import Counter
@@ -17,7 +16,7 @@ import pandas as pd
 
 from sklearn_rank._core.arrays import are_dates
 from sklearn_rank.cli._tables import dates, notation
-from sklearn_rank.cli._tables.inputs import InputError, listing
+from sklearn_rank.cli._tables.inputs import InputError, choices, listing
 from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.cli._tables.reading import LETOR, TEXT, TYPED, Table
 
@@ -109,11 +108,8 @@ def check_columns(table: Table, names: Sequence[str], role: str) -> None:
     columns = list(table.frame.columns)
     missing = [name for name in names if name not in columns]
     if missing:
-        by_form = {column.strip().casefold(): column for column in columns}
-        close = difflib.get_close_matches(missing[0].strip().casefold(), by_form, n=1)
-        guess = f"did you mean {by_form[close[0]]!r}? " if close else ""
         what = f"no column {listing(map(repr, missing), 5)} for {role}"
-        raise InputError(f"{table.path}: {what}; {guess}the columns are {listing(columns)}")
+        raise InputError(f"{table.path}: {what}; {choices('columns', missing[0], columns)}")
 
 
 class Column:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,6 +28,19 @@ def listing(names: Iterable[object], at_most: int = 20) -> str:
     shown = [str(name) for name in names]
     more = len(shown) - at_most
     return ", ".join(shown[:at_most]) + (f", ... ({more} more)" if more > 0 else "")
+
+
+def form_of(name: str) -> str:
+    """Return a name without its spaces and capital letters."""
+    return "".join(name.casefold().split())
+
+
+def choices(what: str, name: str, names: Collection[str], at_most: int = 20) -> str:
+    """Return a list of the names, after a question that suggests the one closest to `name`."""
+    by_form = {form_of(other): other for other in names}
+    close = difflib.get_close_matches(form_of(name), by_form, n=1)
+    guess = f"did you mean {by_form[close[0]]!r}? " if close else ""
+    return f"{guess}the {what} are {listing(names, at_most)}"
 
 
 def count(number: int, noun: str) -> str:

@@ -220,8 +220,7 @@ def measure_cell(folder: Any, kind: str, *of: Any) -> dict[str, Any]:
             model = fit_true(system, train)
         else:
             model = fit_clicks(system, train, log, propensity)
-        scores = model.predict(test.X)
-        values = ndcg_score(test.y, scores, qid=test.qid, k=10, average=None)
+        values = ndcg_score(test.y, model.predict(test.X), qid=test.qid, k=10, average=None)
         ndcg[f"{system}: {labels}"] = np.round(values, 5).tolist()
     off = float(np.abs(estimated / known_propensity(cell.eta) - 1).max())
     return {"cell": list(cell), "kind": kind, "off": off, "ndcg": ndcg}

@@ -42,8 +42,7 @@ def load_table(name: str, folder: Path | None):
         raise DataNotFoundError(f"no file rare/{name}.csv.gz in the data folder")
     table = pd.read_csv(path)
     y, X = table["target"].to_numpy(), table.drop(columns="target")
-    texts = X.select_dtypes(exclude="number").columns
-    return X.astype(dict.fromkeys(texts, "category")), y
+    return X.astype(dict.fromkeys(X.select_dtypes(exclude="number").columns, "category")), y
 
 
 def split_of(name: str, folder: Path | None, number: int):

@@ -51,11 +51,16 @@ def lines_of(table: Table, column: str) -> list[Line]:
 def panel(axes: Any, title: str, lines: Sequence[Line], labels: Sequence[str]) -> None:
     """Draw lines with their intervals, the first label on top, ours as dots, others as squares."""
     places = {label: -number for number, label in enumerate(labels)}
+    are_times = all(line.low == line.high > 0 for line in lines)
+    where = {"xytext": (0, 5.5), "textcoords": "offset points", "ha": "center", "fontsize": 6.5}
     for one in lines:
         theirs = one.label.startswith(THEIRS)
         style = {"color": COLORS[theirs], "linestyle": "-"}
         axes.plot([one.low, one.high], [places[one.label]] * 2, linewidth=2, **style)
         axes.plot(one.value, places[one.label], marker="s" if theirs else "o", **style)
+        text = f"{float(f'{one.value:.2g}'):g}" if are_times else f"{one.value:+.3f}"
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.3}
+        axes.annotate(text, (one.value, places[one.label]), bbox=box, **where)
     axes.set_title(title, fontsize="medium")
     axes.set_yticks(list(places.values()), [wrapped(label) for label in labels])
     axes.set_ylim(-len(labels) + 0.4, 0.6)

@@ -102,8 +102,7 @@ def linear_push(X: Any, y: Any, p: int) -> Callable[[Any], Any]:
 
     whole_steps = {"learning_rate": 1, "n_estimators": 100}
     ranker = PNormPushRanker(p=p, weak_ranker="feature", **whole_steps)
-    model = make_pipeline(MinMaxScaler(), ranker)
-    return model.fit(X, y).decision_function
+    return make_pipeline(MinMaxScaler(), ranker).fit(X, y).decision_function
 
 
 # --- on one list ---------------------------------------------------------------------------------

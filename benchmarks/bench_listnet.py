@@ -43,8 +43,7 @@ def gradient_calls(n_rows: int, kind: str) -> dict[str, Callable[[], Any]]:
     from sklearn_rank.objectives import CrossEntropy, ListLoss
 
     X, y, qid = generate(n_rows, kind)
-    lists = Queries.from_codes(qid, n_rows)
-    loss = ListLoss(lists, CrossEntropy(), y, np.ones(n_rows))
+    loss = ListLoss(Queries.from_codes(qid, n_rows), CrossEntropy(), y, np.ones(n_rows))
     objective = BlockwiseObjective(loss, LinearModel(X), ThreadPool(1))
     w, g = np.linspace(-0.1, 0.1, N_FEATURES), np.linspace(-1, 1, n_rows)
     return {PASSES: lambda: (X @ w, X.T @ g), GRADIENT: partial(objective, w)}

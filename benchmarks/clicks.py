@@ -83,8 +83,7 @@ def paired(found: Found, cells: Iterable[Cell], one: str, other: str) -> list[fl
             values = zip(found[cell][one], found[cell][other], strict=True)
             for number, (a, b) in enumerate(values):
                 if not isnan(a - b):
-                    key = cell.data, cell.part, number
-                    by_query.setdefault(key, []).append(a - b)
+                    by_query.setdefault((cell.data, cell.part, number), []).append(a - b)
     return [fmean(values) for values in by_query.values()]
 
 

@@ -39,8 +39,8 @@ def compare(table: TableOptions, folds: Folds, output: Output | None, plot: Outp
         print("(--best compares anew; to avoid that: compare -o run.json, then --best run.json)")
 
 
-def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
-    """Print notes, the sentence and the table; return their record in the JSON."""
+def show(contest: Contest, notes: list[str], *, is_brief: bool = False) -> dict[str, Any]:
+    """Print notes, the sentence and, unless brief, the table; return their record in the JSON."""
     n_folds, order, table = contest.folds.cv, contest.order, contest.table
     sentence = _sentence(contest)
     for lines in contest.results.warnings.values():
@@ -50,7 +50,8 @@ def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
     seconds[ENSEMBLE] = np.sum([seconds[name] for name in contest.weights])
     columns = {_heading(metric): _cells(column) for metric, column in table.items()}
     columns["fit s"] = {name: f"{seconds[name]:.2g}" for name in order}
-    print_table(contest.data.summary(), columns, _footnotes(contest), sentence)
+    about = "" if is_brief else _footnotes(contest)
+    print_table(contest.data.summary(), {} if is_brief else columns, about, sentence)
     results = {name: {metric: table[metric][name].as_json() for metric in table} for name in order}
     return {"cv": n_folds, "best_at_the_top": sentence, "results": results}
 
@@ -68,7 +69,7 @@ def train(
     if best is not None:
         with noting(notes, refused=()):
             contest = _contest.hold(table, folds, notes, best)
-        show(contest, notes)
+        show(contest, notes, is_brief=bool(best))
         print()
         notes.clear()
         data, name = contest.data, contest.order[0]
@@ -168,7 +169,7 @@ def _sentence(contest: Contest) -> str:
     by = f"{lead.mean:.3f} above" if is_above else "no better than"
     doubt = "; the difference may be due to chance" if is_above and lead.low <= 0 else ""
     advice = "" if lead.low > 0 else f" You may not need a ranker: {rival} may do as well."
-    advice = " This list needs no ranker." if is_baseline else advice
+    advice = " No ranker is shown to be better." if is_baseline else advice
     return f"{start}, {by} {who}{doubt} (95 % interval {_ends(lead)}; both {corrected}).{advice}"
 
 

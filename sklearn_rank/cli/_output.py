@@ -91,9 +91,10 @@ def print_table(
     click.secho(textwrap.fill(title, width), bold=True)
     if sentence:
         click.echo(textwrap.fill(sentence, width))
-    cells = import_extra("pandas").DataFrame(columns).to_string(line_width=width)
-    click.echo(f"\n{cells}\n")
-    click.secho(textwrap.fill(about, width), dim=True)
+    if columns:
+        cells = import_extra("pandas").DataFrame(columns).to_string(line_width=width)
+        click.echo(f"\n{cells}\n")
+        click.secho(textwrap.fill(about, width), dim=True)
 
 
 def show_notes(notes: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ import click
 
 from sklearn_rank.cli import _card_commands  # noqa: F401 - adds the commands of cards
 from sklearn_rank.cli._command import DATA, FOLDS, PICTURES, TABLE, command, commands, export_to
-from sklearn_rank.cli._tables.inputs import InputError, choices, listing
+from sklearn_rank.cli._tables.inputs import InputError, choices
 from sklearn_rank.cli._tables.options import RANKERS, Reading, option, options_of
 
 __all__ = ["commands", "run"]
@@ -21,7 +21,7 @@ _BEST = option("--best", "[RUN]", "Fit the model ranked first by compare; reuse 
 _FITTED = option("-o --output", "MODEL", "Model file (.skops).", required=True)
 _TOP = option("--top", "N", "Write only the first N rows of each query.", type=click.IntRange(1))
 _REASONS = option("--explain", "", "Add reason_1 to reason_3: the features that contribute most.")
-_RANKED = option("-o --output", "OUT", "Table (.csv, .tsv, .parquet); -: print CSV.", required=True)
+_RANKED = option("-o --output", "OUT", "Table (.csv, .tsv, .parquet); default or -: print CSV.")
 
 
 def run(words: list[str]) -> None:
@@ -43,8 +43,8 @@ def run(words: list[str]) -> None:
             known = choices("options", error.option_name, options, 99)
             message = f"no such option {error.option_name!r}; {known}"
         elif "command" in message:
-            names = sorted(commands.commands)
-            message = f"{message.partition('. ')[0]}; the commands are {listing(names)}"
+            known = choices("commands", "".join(words[:1]), sorted(commands.commands))
+            message = f"{message.partition('. ')[0]}; {known}"
         raise InputError(message[0].lower() + message[1:]) from error
 
 

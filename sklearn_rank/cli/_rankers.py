@@ -66,8 +66,8 @@ def rankers_of(table: TableOptions, folds: Folds, named: Sequence[str]) -> dict[
     allowed = list(dict.fromkeys(p for name in names for p in params[name] if p != "relevance"))
     for param in folds.param:
         if param not in allowed:
-            what = f"not a parameter of {listing(names, 3)}; choose from"
-            raise InputError(f"--param {param}: {what} {listing(allowed, 99)}")
+            known = inputs.choices("parameters", param, allowed, 99)
+            raise InputError(f"--param {param}: not a parameter of {listing(names, 3)}; {known}")
     values = {"relevance": table.relevance, "random_state": table.seed, **folds.param}
     for name, ranker in rankers.items():
         ranker.set_params(**{param: values[param] for param in values.keys() & params[name]})

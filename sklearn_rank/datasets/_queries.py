@@ -68,8 +68,7 @@ def make_queries(
     rng = check_random_state(random_state)
     qid = np.repeat(np.arange(n_queries), rows_per_query)
     X = rng.standard_normal((len(qid), n_features))
-    coefficients = np.linspace(1.0, 0.0, n_features)
-    utility = X @ coefficients + X[:, 0] * X[:, 1]
+    utility = X @ np.linspace(1.0, 0.0, n_features) + X[:, 0] * X[:, 1]
     utility += rng.standard_normal(len(qid))
     # Half of all rows have grade 1 or higher, a quarter grade 2 or higher, and so on.
     cuts = np.quantile(utility, 1.0 - 0.5 ** np.arange(1, n_grades))

@@ -58,7 +58,8 @@ def panel(axes: Any, title: str, lines: Sequence[Line], labels: Sequence[str]) -
         style = {"color": COLORS[theirs], "linestyle": "-"}
         axes.plot([one.low, one.high], [places[one.label]] * 2, linewidth=2, **style)
         axes.plot(one.value, places[one.label], marker="s" if theirs else "o", **style)
-        text = f"{float(f'{one.value:.2g}'):g}" if are_times else f"{one.value:+.3f}"
+        shown = round(one.value, 3) + 0.0  # no -0.000
+        text = f"{float(f'{one.value:.2g}'):g}" if are_times else f"{shown:+.3f}"
         box = {"facecolor": "white", "edgecolor": "none", "pad": 0.3}
         axes.annotate(text, (one.value, places[one.label]), bbox=box, **where)
     axes.set_title(title, fontsize="medium")
@@ -77,13 +78,14 @@ def draw_lines(panels: dict[str, list[Line]], what: str, path: Path, wide: float
     labels = list(dict.fromkeys(one.label for lines in panels.values() for one in lines))
     n_rows = 1 + (len(panels) > 3)
     n_columns = -(-len(panels) // n_rows)
-    height = 0.3 * len(labels) + 0.17 * sum(wrapped(one).count("\n") for one in labels)
-    figure, axes = new_figure(n_columns, 1.3 + n_rows * height, n_rows, sharey=True)
+    n_lines = 1 + max(wrapped(label).count("\n") for label in labels)
+    height = max(0.3, 0.15 * n_lines + 0.04) * len(labels)
+    figure, axes = new_figure(n_columns, 1.7 + n_rows * height, n_rows, sharey=True)
     for one, (title, lines) in zip(axes.flat, panels.items(), strict=True):
         panel(one, wrapped(title, 38 // n_columns), lines, labels)
         smallest, largest = min(line.low for line in lines), max(line.high for line in lines)
         if 0 < smallest < largest / wide:
-            one.set_xscale("log")
+            one.set(xscale="log", xlim=(smallest / 2, largest * 2))
         else:
             one.axvline(0, color="0.4", linewidth=1, linestyle="-")
             one.locator_params(axis="x", nbins=6 // n_columns)
@@ -153,7 +155,8 @@ def lists(report: Report, path: Path) -> None:
     table = report.tables[0]
     panels: dict[str, list[Line]] = {"AUC": [], "pAUC": [], "seconds": []}
     n_tables = [int(NUMBER.findall(str(row[1]))[-1]) for row in table.rows]  # "(6 of 10)"
-    for row, n in zip(table.rows, n_tables, strict=True):
+    # Those on fewer tables last: their means are not those of the others' tables.
+    for row, n in sorted(zip(table.rows, n_tables, strict=True), key=lambda pair: -pair[1]):
         label = str(row[0]) if n == max(n_tables) else f"{row[0]} ({n} tables)"
         for column in ("AUC", "pAUC"):
             numbers = NUMBER.findall(str(row[table.columns.index(column)]))
@@ -161,7 +164,7 @@ def lists(report: Report, path: Path) -> None:
             panels[column].append(Line(label, value, value - half, value + half))
         panels["seconds"].append(Line(label, *[float(str(row[-1]))] * 3))
     beside = table.title.partition(" minus ")[2].partition(",")[0]
-    draw_lines(panels, f"mean difference from {beside} with 95 % intervals; seconds", path)
+    draw_lines(panels, f"mean difference from {beside}, 95 % intervals; CPU seconds", path)
 
 
 def peers_generated(report: Report, path: Path) -> None:

@@ -47,8 +47,7 @@ def in_turns(
 
 def with_tenth(run: Callable[[int], Lines], rows: int) -> Lines:
     """Return the lines of all rows, and those of a tenth of them."""
-    lines = run(rows)
-    return lines | {name + TENTH: records for name, records in run(rows // 10).items()}
+    return run(rows) | {name + TENTH: records for name, records in run(rows // 10).items()}
 
 
 def loosest(fit: Callable[[float], Any], value: Callable[[Any], float], lowest: float) -> Record:

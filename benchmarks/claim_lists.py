@@ -65,8 +65,7 @@ def risk(coefficients: Any, X: Any, y: Any, length: int) -> float:
     from scipy.special import log_softmax, softmax
 
     log_share = log_softmax((X @ coefficients).reshape(-1, length), axis=1)
-    target = softmax(y.reshape(-1, length), axis=1)
-    return float(-(target * log_share).sum(axis=1).mean())
+    return float(-(softmax(y.reshape(-1, length), axis=1) * log_share).sum(axis=1).mean())
 
 
 def rankers() -> dict[str, Any]:

@@ -64,7 +64,7 @@ def described(options: Iterable[tuple[click.Option, list[str]]]) -> nodes.defini
         if homes:
             term += nodes.Text(" ")
             term += nodes.emphasis("", ", ".join(homes))
-        about = (option.help or "") + (" Needed." if option.required else "")
+        about = (option.help or "") + (" Required." if option.required else "")
         definition = nodes.definition("", nodes.paragraph("", about))
         items += nodes.definition_list_item("", term, definition)
     return items

@@ -130,7 +130,8 @@ panels[0].annotate(
 panels[0].set_ylabel("excess loss")
 panels[1].legend(loc="upper right")
 figure.suptitle(
-    "More queries lower the excess loss,\nlonger lists hardly raise it"
+    "More queries lower the excess loss,\n"
+    "longer lists soon stop raising it"
 )
 plt.show()
 

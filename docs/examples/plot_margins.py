@@ -65,8 +65,9 @@ print(f"largest margin: {largest:.4f}")
 # positive (Theorem 7): with scores :math:`f`, weights of the features
 # :math:`\lambda` and pairs of a row i above a row k,
 #
-# .. math:: \mu = \min_{i, k} \frac{f_i - f_k}{\|\lambda\|_1}, \qquad
-#     G = \frac{-\ln \sum_{i, k} e^{-(f_i - f_k)}}{\|\lambda\|_1}.
+# .. math:: \mu = \min_{i, k} \frac{f_i - f_k}{\|\lambda\|_1},
+#
+# .. math:: G = \frac{-\ln \sum_{i, k} e^{-(f_i - f_k)}}{\|\lambda\|_1}.
 
 
 def draw_margins(axes, ranker, colour):

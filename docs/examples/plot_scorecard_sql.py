@@ -51,6 +51,9 @@ print(loans.iloc[:3, :6].to_string(index=False))
 # opposite could not be justified, and ``special_values`` of the stumps
 # gives each code its own line. The ranker is the default of a card: it
 # refits all terms after each choice.
+#
+# The code -998 means no proof of income, or no file at the bureau. Such
+# rows also lack the income or the enquiries: their points add up.
 
 ranker = PNormPushRanker(
     loss="logistic",

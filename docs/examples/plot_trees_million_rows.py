@@ -46,7 +46,7 @@ print(f"{len(y):,} rows, {y.sum() * (1 - y).sum():,} pairs")
 # Both run twenty rounds of depth 6 on one thread; everything else is
 # equal. The times were measured on the machine that built this page,
 # which may have been busy. ``rank:pairwise`` stops at 30,000 rows here
-# to keep the build short; the page Benchmarks has it at a million.
+# to keep the build short; :doc:`/benchmarks/trees_speed` has a million.
 
 settings = {
     "n_estimators": 20,

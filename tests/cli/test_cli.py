@@ -223,7 +223,7 @@ def test_ranking_keeps_the_cells_as_they_were(model, capsys):
 def test_rank_to_stdout_is_pure_csv(model, capsys):
     run(["rank", model, "new.csv", "-o", "ranked.csv"])
     capsys.readouterr()
-    run(["rank", model, "new.csv", "-o", "-"])
+    run(["rank", model, "new.csv"])
     assert capsys.readouterr().out == Path("ranked.csv").read_text()
 
 
@@ -297,6 +297,7 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
     [
         ([], [f"missing command; the commands {ALL_COMMANDS}"]),
         (["order"], ["'order'", "compare", "train", "rank", "evaluate"]),
+        (["comprae"], ["did you mean 'compare'? the commands are card, card export"]),
         (["--fast"], ["o such option", "--fast", "--version"]),
         ([*COMPARE, "--folds", "3"], ["no such option '--folds'", "--cv", "--rankers"]),
         (["rank", "--tpo", "9"], ["'--tpo'; did you mean '--top'? the options are", "--sep"]),
@@ -330,6 +331,7 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
         (["compare", ".", "--target", "y"], [".: "]),
         ([*TRAIN, "--ranker", "PNormPush"], ["'PNormPush'; did you mean 'PNormPushRanker'?"]),
         ([*TRAIN, "--param", "q=3"], ["q: not a parameter of PNorm", "n_estimators", " p,"]),
+        ([*TRAIN, "--param", "pp=4"], ["did you mean 'p'? the parameters are"]),
         ([*TRAIN, "--param", "p"], ["--param p: must be NAME=VALUE"]),
         ([*TRAIN, "--param", "p=2", "--param", "p=3"], ["--param p=3: 'p' is given twice"]),
         (["train", "--drop", "a", "-o", "m.skops"], ["missing argument 'DATA'"]),

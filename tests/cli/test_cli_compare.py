@@ -325,6 +325,7 @@ def test_the_next_command_fits_what_is_first(claims, capsys, monkeypatch):
     run(words)
     out = capsys.readouterr().out
     assert table[0].split("\n\n")[0] == out.split("\n\n")[0]  # the sentence
+    assert "fit s" in table[0] and "fit s" not in out  # its table was printed by compare
     model = load_model("claims.skops", [])
     assert model.ranker == next(iter(found["results"]))
     assert f"claims.skops: {model.ranker} fitted on claims.csv: 600 rows" in out

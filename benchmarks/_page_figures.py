@@ -85,7 +85,7 @@ def draw_lines(panels: dict[str, list[Line]], what: str, path: Path, wide: float
         panel(one, wrapped(title, 38 // n_columns), lines, labels)
         smallest, largest = min(line.low for line in lines), max(line.high for line in lines)
         if 0 < smallest < largest / wide:
-            one.set(xscale="log", xlim=(smallest / 2, largest * 2))
+            one.set(xscale="log", xlim=(smallest / 4, largest * 4))
         else:
             one.axvline(0, color="0.4", linewidth=1, linestyle="-")
             one.locator_params(axis="x", nbins=6 // n_columns)

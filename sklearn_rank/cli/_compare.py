@@ -150,7 +150,8 @@ def _sentence(contest: Contest) -> str:
     order, choice = contest.order, contest.choice
     column, first = contest.table[contest.top], order[0]
     heading, value = _heading(contest.top), column[first].mean
-    start = f"First: {first}, {heading} {_shown(value)}"
+    why = " (no model is near the best in each column)" if choice and first == ENSEMBLE else ""
+    start = f"First: {first}{why}, {heading} {_shown(value)}"
     if len(order) < 2 or np.isnan(value):
         return ""
     if choice is None or column[first].interval is None:

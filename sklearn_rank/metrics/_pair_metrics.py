@@ -342,8 +342,7 @@ def max_height_loss(
     >>> max_height_loss([0, 0, 1, 1], [0.1, 0.9, 0.35, 0.8])
     2.0
     """
-    rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
-    counts = count_pairs(rows)
+    counts = count_pairs(ScoredRows.with_relevance(y_true, y_score, qid, sample_weight))
     counts.require_pairs()
     return float((counts.outscored + counts.tied).max())
 

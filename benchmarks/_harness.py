@@ -93,7 +93,8 @@ def watch(call: Callable[[], Any]) -> Record:
         before = int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     else:
         before = peak_bytes()
-    return {"s": timed(call), "extra_mb": (peak_bytes() - before) / 1e6}
+    seconds = timed(call)
+    return {"s": seconds, "extra_mb": (peak_bytes() - before) / 1e6}
 
 
 # --- processes -----------------------------------------------------------------------------------

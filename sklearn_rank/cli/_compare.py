@@ -36,7 +36,7 @@ def compare(table: TableOptions, folds: Folds, output: Output | None, plot: Outp
             _drawn(contest, figure).savefig(temporary, dpi=150)
     print(f"\nnext: {_next_command(table.data, output, plot)}")
     if table.data and not output:
-        print("(--best compares anew; to avoid that: compare -o run.json, then --best run.json)")
+        print("(to compare only once: compare -o run.json, then train --best run.json)")
 
 
 def show(contest: Contest, notes: list[str], *, is_brief: bool = False) -> dict[str, Any]:
@@ -50,8 +50,7 @@ def show(contest: Contest, notes: list[str], *, is_brief: bool = False) -> dict[
     seconds[ENSEMBLE] = np.sum([seconds[name] for name in contest.weights])
     columns = {_heading(metric): _cells(column) for metric, column in table.items()}
     columns["fit s"] = {name: f"{seconds[name]:.2g}" for name in order}
-    about = "" if is_brief else _footnotes(contest)
-    print_table(contest.data.summary(), {} if is_brief else columns, about, sentence)
+    print_table(contest.data.summary(), {} if is_brief else columns, _footnotes(contest), sentence)
     results = {name: {metric: table[metric][name].as_json() for metric in table} for name in order}
     return {"cv": n_folds, "best_at_the_top": sentence, "results": results}
 
@@ -150,12 +149,13 @@ def _sentence(contest: Contest) -> str:
     order, choice = contest.order, contest.choice
     column, first = contest.table[contest.top], order[0]
     heading, value = _heading(contest.top), column[first].mean
-    why = " (no model is near the best in each column)" if choice and first == ENSEMBLE else ""
-    start = f"First: {first}{why}, {heading} {_shown(value)}"
+    score = f"{heading} {_shown(value)}"
     if len(order) < 2 or np.isnan(value):
         return ""
     if choice is None or column[first].interval is None:
-        return f"{start} (no interval: too few independent rows or queries)."
+        return f"First: {first}, {score} (no interval: too few independent rows or queries)."
+    why = " (no model is near the best in each column)" if first == ENSEMBLE else ""
+    start = f"First: {first}{why}, {score}"
     corrected = f"corrected for picking the best of {len(order)}"
     if choice.interval(of="criterion").low <= choice.random_order["criterion"]:
         chance = choice.random_order["metric"]
@@ -197,9 +197,9 @@ def _footnotes(contest: Contest) -> str:
         about += " P@k, R@k: precision and recall of the first k rows within each fold."
         by = f"{RANK_SCORE}, the partial AUC up to 10 % of the negatives plus a fifth of the AUC"
     about += f" Sorted by {by}"
-    if contest.choice is not None and contest.choice.criterion[0].argmax() > 0:
-        who = "the ensemble: no model is" if contest.order[0] == ENSEMBLE else "the simplest model"
-        about += f"; first: {who} within 1/4 standard error of the best in every column"
+    if contest.choice is not None:
+        about += "; first: the simplest model within 1/4 standard error of the best in each column"
+        about += ", or the ensemble if there is none"
     if contest.weights:
         members = listing(f"{100 * share:.0f} % {name}" for name, share in contest.weights.items())
         source = "the other folds" if data.time is None else "earlier periods (at first, equal)"

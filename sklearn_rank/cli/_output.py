@@ -86,7 +86,7 @@ def write_content(content: str | bytes, output: Output | None) -> None:
 def print_table(
     title: str, columns: Mapping[str, Mapping[str, str]], about: str, sentence: str = ""
 ) -> None:
-    """Print cells by column and row, between a title, a sentence and footnotes."""
+    """Print a title and a sentence; then, if there are columns, their cells and footnotes."""
     width = min(shutil.get_terminal_size().columns, 120)
     click.secho(textwrap.fill(title, width), bold=True)
     if sentence:

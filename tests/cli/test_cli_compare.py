@@ -206,6 +206,16 @@ def test_near_ties_go_to_the_simplest_and_an_ensemble_of_one_is_that_member():
         assert (ENSEMBLE in found.order, len(found.weights)) == (has_ensemble, 2 * has_ensemble)
 
 
+def test_the_sentence_says_why_the_ensemble_is_first():
+    y, good, poor, _ = rows(2000)
+    weights = dict.fromkeys(("LightGBM", "RankBoost"), 0.5)
+    for scores, is_first in ((good + y, True), (poor, False)):
+        selection = SimpleNamespace(weights=weights, nearly_honest_scores=scores)
+        held = contest(y, {"LightGBM": good, "RankBoost": poor}, return_value=selection)
+        assert (held.order[0] == ENSEMBLE) == is_first
+        assert ("ensemble of these (no model is near" in _sentence(held)) == is_first
+
+
 # ---------------------------------------------------------------------------- compare
 
 

@@ -125,7 +125,7 @@ class Folds:
     """What is compared, and how."""
 
     rankers: Sequence[str] = _field("NAME,...", _RANKERS, parse=split)
-    param: Mapping[str, Any] = _field("NAME=VALUE...", "For rankers that have it.", parse=_by_name)
+    param: Mapping[str, Any] = _field("NAME=VALUE...", "Set a ranker parameter.", parse=_by_name)
     cv: int = _field("K", "Number of folds; default: 5.", 5, _FROM_2)
     n_jobs: int = _field("N", "Number of folds to fit in parallel; default: 1.", 1, click.INT)
     metrics: Sequence[str] = _field("NAME,...", _METRICS, parse=split)

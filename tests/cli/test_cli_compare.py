@@ -214,6 +214,10 @@ def test_the_sentence_says_why_the_ensemble_is_first():
         held = contest(y, {"LightGBM": good, "RankBoost": poor}, return_value=selection)
         assert (held.order[0] == ENSEMBLE) == is_first
         assert ("ensemble of these (no model is near" in _sentence(held)) == is_first
+    few = SimpleNamespace(weights=weights, nearly_honest_scores=y[::200] + 0.0)
+    inverted = dict.fromkeys(weights, -y[::200] + 0.0)
+    held = contest(y[::200], inverted, return_value=few)  # without intervals nothing is compared
+    assert _sentence(held).startswith("First: ensemble of these, AUC 1.000 (no interval")
 
 
 # ---------------------------------------------------------------------------- compare
